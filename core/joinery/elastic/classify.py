@@ -1,0 +1,78 @@
+"""Supplier, consumer or neutral: what a worker is in a reorganization.
+
+Source: seed 000, IV.C. A supplier has f > Th_sup, a consumer f < Th_con, a neutral neither; 0 <= Th_con < Th_sup < 1.
+On a threshold a worker is neutral. Ours, for `rule: guarded`: a worker above `memory` of its limit is a supplier
+whatever its f, so it neither takes a group nor keeps all of its own. `Thresholds.paper()` leaves that out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from joinery.elastic.checks import check_settings
+from joinery.elastic.load import ClusterLoad, LoadReport, Role
+
+MEMORY_HIGH: Final = 0.8
+"""Above this share of its memory limit a worker gives groups away, and no plan fills one above it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Th_sup and Th_con, and above which share of its memory a worker is a supplier too (None: never)."""
+
+    supplier: float = 0.5
+    consumer: float = 0.01
+    memory: float | None = MEMORY_HIGH
+
+    def __post_init__(self) -> None:
+        below = f"0 <= consumerThreshold < supplierThreshold ({self.supplier})"
+        in_memory = self.memory is None or 0 < self.memory <= 1
+        check_settings(
+            (
+                0 < self.supplier < 1,
+                "spec.scaling.supplierThreshold",
+                self.supplier,
+                "0 < supplierThreshold < 1",
+                "leave it out for 0.5",
+            ),
+            (
+                0 <= self.consumer < self.supplier,
+                "spec.scaling.consumerThreshold",
+                self.consumer,
+                below,
+                "leave it out for 0.01",
+            ),
+            (in_memory, "memory threshold", self.memory, "0 < share <= 1", f"use {MEMORY_HIGH}"),
+        )
+
+    @classmethod
+    def paper(cls, *, supplier: float = 0.5, consumer: float = 0.01) -> "Thresholds":
+        """The bare rule: occupancy alone."""
+        return cls(supplier=supplier, consumer=consumer, memory=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """A role and why."""
+
+    role: Role
+    because: str
+
+
+def classify(report: LoadReport, thresholds: Thresholds) -> Classified:
+    """The role of one worker."""
+    f = report.occupancy
+    if f > thresholds.supplier:
+        return Classified(Role.SUPPLIER, f"f = {f:.3g} > {thresholds.supplier}")
+    if thresholds.memory is not None and report.memory_share > thresholds.memory:
+        return Classified(Role.SUPPLIER, f"memory {report.memory_share:.3g} > {thresholds.memory} of its limit")
+    if f < thresholds.consumer:
+        return Classified(Role.CONSUMER, f"f = {f:.3g} < {thresholds.consumer}")
+    return Classified(Role.NEUTRAL, f"{thresholds.consumer} <= f = {f:.3g} <= {thresholds.supplier}")
+
+
+def classify_all(reports: Iterable[LoadReport], thresholds: Thresholds, *, degree: int | None = None) -> ClusterLoad:
+    """The cluster's load with everybody's role; `degree` is how many workers were asked for, if not all are Ready."""
+    seen = tuple(reports)
+    roles = tuple(classify(report, thresholds).role for report in seen)
+    return ClusterLoad(reports=seen, roles=roles, degree=len(seen) if degree is None else degree)

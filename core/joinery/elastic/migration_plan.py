@@ -1,0 +1,125 @@
+"""Which groups suppliers yield to consumers in a reorganization.
+
+Source: seed 000, IV.C: after pairing (`elastic.pairing`) each supplier yields one partition-group, chosen at random:
+`paper`.
+
+`guarded` moves as many groups per pair as bring the supplier to the mean load:
+
+Rule 1: the load is the busy share u, or the memory share where that is what makes the worker a supplier.
+Rule 2: groups are taken heaviest first (equal ones in random order) while the supplier stays at or above the mean. If
+        every one would bring it below, the lightest goes, so that a pair is not in vain.
+Rule 3: a group goes only if the consumer, with it, is lighter than the supplier was. So the two never change places,
+        and one hot group is not thrown to and fro.
+Rule 4: a consumer takes a group only if it fits in its memory; the supplier keeps one group.
+Rule 5: moves under way count as done, and together with the new ones there are never more than `max_parallel`, shared
+        evenly among the pairs: what is left over is seen again in the next epoch, with fresh numbers.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from joinery.elastic import drain_plan
+from joinery.elastic.load import ClusterLoad
+from joinery.elastic.pairing import Pair, pair
+from joinery.elastic.plan import Book, Kind, Limits, Move, Part, Plan, PlanInputs
+from joinery.model.ids import GroupId, WorkerId
+
+ROUNDING: Final = 1e-9
+"""Shares are sums of floats; a group that meets the mean but for this is not above it."""
+
+
+def plan_paper(load: ClusterLoad, *, seed: int, in_flight: tuple[Move, ...] = ()) -> Plan:
+    """The bare rule: one group per pair, at random."""
+    return replan(PlanInputs(kind=Kind.PAPER, load=load, in_flight=in_flight), seed)
+
+
+def plan_guarded(
+    load: ClusterLoad, *, seed: int, limits: Limits | None = None, in_flight: tuple[Move, ...] = ()
+) -> Plan:
+    """As many groups per pair as bring the supplier to the mean load."""
+    inputs = PlanInputs(kind=Kind.GUARDED, load=load, limits=limits or Limits(), in_flight=in_flight)
+    return replan(inputs, seed)
+
+
+def replan(inputs: PlanInputs, seed: int) -> Plan:
+    """The plan of these inputs and this seed, of whichever kind: the same every time."""
+    match inputs.kind:
+        case Kind.PAPER:
+            return _paper(inputs, seed)
+        case Kind.GUARDED:
+            return _guarded(inputs, seed)
+        case Kind.DRAIN:
+            return drain_plan.make_drain(inputs)
+        case Kind.SPREAD:
+            return drain_plan.make_spread(inputs)
+
+
+def _paper(inputs: PlanInputs, seed: int) -> Plan:
+    book, rng = Book(inputs.load, inputs.in_flight), np.random.Generator(np.random.PCG64(seed))
+    pairing = pair(inputs.load, group_counts={worker: len(parts) for worker, parts in book.parts.items()})
+    moves = []
+    for couple in pairing.pairs:
+        groups = book.movable(couple.supplier)
+        if groups:
+            moves.append(Move(groups[rng.integers(len(groups))], couple.supplier, couple.consumer))
+    return Plan(moves=tuple(moves), because=_because(inputs.load, moves), inputs=inputs, seed=seed, notes=pairing.notes)
+
+
+def _guarded(inputs: PlanInputs, seed: int) -> Plan:
+    book, rng = Book(inputs.load, inputs.in_flight), np.random.Generator(np.random.PCG64(seed))
+    counts = {worker: len(parts) for worker, parts in book.parts.items()}
+    pairing = pair(inputs.load, group_counts=counts, heaviest_first=True)
+    budget = max(0, inputs.limits.max_parallel - len(inputs.in_flight))
+    moves: list[Move] = []
+    notes = list(pairing.notes)
+    for place, couple in enumerate(pairing.pairs):
+        share = budget // len(pairing.pairs) + (place < budget % len(pairing.pairs))
+        relief = _relieve(book, couple, inputs.limits, share, rng)
+        moves += relief
+        if not relief:
+            reason = "no group of it makes the pair lighter and fits" if share else "enough moves are under way"
+            notes.append(f"{couple.supplier} yields nothing to {couple.consumer}: {reason}")
+    return Plan(moves=tuple(moves), because=_because(inputs.load, moves), inputs=inputs, seed=seed, notes=tuple(notes))
+
+
+def _relieve(book: Book, couple: Pair, limits: Limits, budget: int, rng: np.random.Generator) -> list[Move]:
+    """Rules 1-4 for one pair."""
+    supplier, consumer = couple.supplier, couple.consumer
+    by_memory = book.memory_share(supplier) > limits.memory
+    workers = list(book.parts)
+    mean = sum(_level(book, worker, by_memory) for worker in workers) / len(workers)
+
+    def improves(group: GroupId) -> bool:
+        part = book.parts[supplier][group]
+        after = _level(book, consumer, by_memory) + _size(book, part, consumer, by_memory)
+        return after < _level(book, supplier, by_memory) - ROUNDING and book.fits(part, consumer, limits)
+
+    def size(group: GroupId) -> float:
+        return _size(book, book.parts[supplier][group], supplier, by_memory)
+
+    groups = [group for group in book.movable(supplier) if size(group) > 0]
+    heaviest_first = sorted((groups[i] for i in rng.permutation(len(groups))), key=size, reverse=True)
+    moves: list[Move] = []
+    for group in heaviest_first:
+        room = len(moves) < budget and len(book.parts[supplier]) > 1
+        if room and size(group) <= _level(book, supplier, by_memory) - mean + ROUNDING and improves(group):
+            moves.append(Move(group, supplier, consumer))
+            book.apply(moves[-1])
+    if not moves and budget > 0:
+        moves = [Move(group, supplier, consumer) for group in reversed(heaviest_first) if improves(group)][:1]
+        for move in moves:
+            book.apply(move)
+    return moves
+
+
+def _level(book: Book, worker: WorkerId, by_memory: bool) -> float:
+    return book.memory_share(worker) if by_memory else book.busy[worker]
+
+
+def _size(book: Book, part: Part, worker: WorkerId, by_memory: bool) -> float:
+    return part.memory_bytes / book.limit[worker] if by_memory else part.busy
+
+
+def _because(load: ClusterLoad, moves: list[Move]) -> str:
+    return f"{load.n_sup} suppliers, {load.n_con} consumers: {len(moves)} groups move"

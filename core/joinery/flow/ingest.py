@@ -1,0 +1,67 @@
+"""Station 1 of 8, ingest, pure half: an Arrow batch as it came becomes a checked `TupleBatch`, or one clear refusal.
+
+A batch is refused whole or taken whole. Columns may come in any order and in any type that casts to the stream's without
+loss (int32 for int64, a dictionary of texts, a large string); they leave ordered by name and exactly of the schema's type.
+Nulls are fine except in the time column; a null in a key matches nothing. NaN is an ordinary value of a payload.
+"""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from joinery.model.errors import BadBatch
+from joinery.model.time import TIME_MAX, TIME_MIN
+from joinery.model.tuples import TupleBatch
+from joinery.partition.format import StreamFormat
+
+MAX_ROWS: Final = 1 << 24
+"""Rows of one batch; messages are near 1 MB, so this only stops what is surely a mistake."""
+
+
+def read(form: StreamFormat, batch: pa.RecordBatch, *, first_place: int, arrival_ns: int = 0) -> TupleBatch:
+    """The batch as tuples, its rows standing at `first_place` and after in the stream."""
+    rows = _conform(form, batch)
+    times = np.full(rows.num_rows, arrival_ns, np.int64) if form.time_column is None else _times(form, form.time_column, rows)
+    hashes, words, keyed = form.key.digest(rows)
+    places = np.arange(first_place, first_place + rows.num_rows, dtype=np.int64)
+    return TupleBatch(form.index, times, hashes, words, keyed, places, rows)
+
+
+def _conform(form: StreamFormat, batch: pa.RecordBatch) -> pa.RecordBatch:
+    if batch.num_rows > MAX_ROWS:
+        raise BadBatch(form.name, f"a batch of {batch.num_rows} rows", f"at most {MAX_ROWS}", "send smaller batches")
+    found, wanted = set(batch.schema.names), set(form.schema.names)
+    if len(found) != len(batch.schema.names):
+        raise BadBatch(form.name, f"columns {batch.schema.names}", "every column once", "drop the repeated column")
+    if found != wanted:
+        lacks = f"lacks {sorted(wanted - found)}" if wanted - found else ""
+        extra = f"has unknown {sorted(found - wanted)}" if found - wanted else ""
+        what = " and ".join(part for part in (lacks, extra) if part)
+        raise BadBatch(form.name, f"a batch that {what}", f"columns {sorted(wanted)}", "send exactly the stream's columns")
+    columns = [_cast(form, field.name, batch.column(field.name), field.type) for field in form.schema]
+    return pa.RecordBatch.from_arrays(columns, schema=form.schema)
+
+
+def _cast(form: StreamFormat, name: str, column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise BadBatch(form.name, f"column {name} of {column.type} ({reason})", str(kind), "send that type") from error
+
+
+def _times(form: StreamFormat, name: str, rows: pa.RecordBatch) -> NDArray[np.int64]:
+    column, unit = rows.column(name), form.time_unit_ns
+    if column.null_count:
+        raise BadBatch(form.name, f"{column.null_count} nulls in the time column {name}", "a time in every row", "fill or drop them")
+    values = _cast(form, name, column, pa.int64()).to_numpy()
+    low, high = TIME_MIN // unit, TIME_MAX // unit
+    outside = (values <= low) | (values >= high)
+    if outside.any():
+        found, remedy = f"a time of {values[outside][0]} in {name}", "check spec.streams[].time.unit against the data"
+        raise BadBatch(form.name, found, "a time from 1824 to 2116", remedy)
+    return np.asarray(values * unit, dtype=np.int64)

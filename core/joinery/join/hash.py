@@ -1,0 +1,139 @@
+"""Station 6 of 8, join, method `hash`: an index with O(1) insert, probe and expiry.
+
+All groups of a worker share one arena and one index per query: a key lies in one group, so its chain does too. Rows are
+kept in arrival order; expiry moves the tail of the ring past blocks whose newest row is past, and touches no row.
+
+Rows may be out of time order, so a few can keep an old block alive. When most of the ring is past, the living rows of its
+tail block are put in again at the head (`_evacuate`), so that memory stays near what is needed.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from joinery.join.kernels import chains
+from joinery.join.kernels.chains import BLOCK, SHIFT, Buckets, Ring
+from joinery.join.protocol import Pairs
+from joinery.model.ids import GroupId
+from joinery.model.tuples import I64Array, TupleBatch
+from joinery.window.store import KEYLESS, RowStore
+
+PART_PAIRS: Final = 1 << 16
+"""Pairs of one part: bounds the memory of a batch whose keys are hot."""
+_LEAST_BITS: Final = 10
+
+
+class HashMethod:
+    """The windows of all streams in arrival order, and one index over them."""
+
+    def __init__(self, stores: Sequence[RowStore]) -> None:
+        self.stores = tuple(stores)
+        streams = len(self.stores)
+        self._tail, self._head = [0] * streams, [0] * streams
+        self._slots = [np.zeros(16, np.int32) for _ in range(streams)]
+        self._bits = _LEAST_BITS
+        self._heads = np.zeros(streams << self._bits, np.uint32)
+
+    def insert(self, batch: TupleBatch, groups: NDArray[np.uint16], flags: NDArray[np.uint8]) -> None:
+        stream, first = batch.stream, self._head[batch.stream]
+        self._reserve(stream, first + len(batch))
+        rows = self._rows(stream, first, first + len(batch))
+        self.stores[stream].write(rows, batch, np.arange(len(batch), dtype=np.int64), groups, flags)
+        self._head[stream] = first + len(batch)
+        if not self._fit_index():
+            self._link(stream, first)
+
+    def candidates(
+        self, stream: int, words: I64Array, hashes: NDArray[np.uint64], groups: NDArray[np.uint16], low: I64Array, high: I64Array
+    ) -> Iterator[Pairs]:
+        del hashes, groups  # the index knows better
+        begin, cursor = 0, -2
+        while begin < words.size:
+            out_probe, out_row = np.empty(PART_PAIRS, np.int32), np.empty(PART_PAIRS, np.int64)
+            count, begin, cursor = chains.probe(
+                words, low, high, begin, cursor, self._buckets(), stream, self._ring(stream), out_probe, out_row
+            )
+            if count:
+                yield out_probe[:count], out_row[:count]
+
+    def expire(self, stream: int, before: int) -> None:
+        self._drop_tail(stream, before)
+        while self._is_mostly_past(stream, before):
+            self._evacuate(stream, before)
+            self._drop_tail(stream, before)
+
+    def directory(self, group: GroupId) -> tuple[int, ...]:
+        del group
+        return ()
+
+    def shape(self, group: GroupId, directory: tuple[int, ...]) -> None:
+        """Nothing to do: one index serves all groups, whatever they were split into elsewhere."""
+
+    def drop(self, group: GroupId) -> None:
+        """Nothing to do: dead rows go with their blocks."""
+
+    def bytes_held(self) -> int:
+        return sum(store.bytes_held() for store in self.stores) + self._heads.nbytes
+
+    # --- the ring
+
+    def _ring(self, stream: int) -> Ring:
+        return Ring(self.stores[stream].meta, self._slots[stream], self._tail[stream], self._head[stream])
+
+    def _rows(self, stream: int, first: int, last: int) -> I64Array:
+        slots, positions = self._slots[stream], np.arange(first, last, dtype=np.int64)
+        return (slots[(positions >> SHIFT) & (slots.size - 1)].astype(np.int64) << SHIFT) + (positions & (BLOCK - 1))
+
+    def _reserve(self, stream: int, head: int) -> None:
+        """Blocks for the positions up to `head`."""
+        first, last = -(-self._head[stream] >> SHIFT), (head - 1) >> SHIFT
+        tail = self._tail[stream] >> SHIFT
+        while last - tail >= self._slots[stream].size:
+            old, size = self._slots[stream], self._slots[stream].size
+            blocks = np.arange(tail, tail + size)
+            self._slots[stream] = np.zeros(2 * size, np.int32)
+            self._slots[stream][blocks & (2 * size - 1)] = old[blocks & (size - 1)]
+        for block in range(first, last + 1):
+            self._slots[stream][block & (self._slots[stream].size - 1)] = self.stores[stream].take_block()
+
+    def _drop_tail(self, stream: int, before: int) -> None:
+        store, slots = self.stores[stream], self._slots[stream]
+        tail, full = self._tail[stream] >> SHIFT, self._head[stream] >> SHIFT
+        while tail < full and store.newest[slots[tail & (slots.size - 1)]] < before:
+            store.free_block(int(slots[tail & (slots.size - 1)]))
+            tail += 1
+            self._tail[stream] = tail << SHIFT
+
+    def _is_mostly_past(self, stream: int, before: int) -> bool:
+        ring = self._ring(stream)
+        return 2 * chains.count_past(before, ring, self.stores[stream].newest) > (ring.head >> SHIFT) - (ring.tail >> SHIFT)
+
+    def _evacuate(self, stream: int, before: int) -> None:
+        """Put the living rows of the tail block in again as the newest; then the block is past."""
+        store, tail = self.stores[stream], self._tail[stream]
+        rows = self._rows(stream, tail, tail + BLOCK)
+        living = rows[store.clocks(rows) >= before]
+        store.newest[rows[0] >> SHIFT] = before - 1
+        batch, groups, flags = store.read(living)
+        self.insert(batch, groups, flags)
+
+    # --- the index
+
+    def _buckets(self) -> Buckets:
+        return Buckets(self._heads, len(self.stores), 64 - self._bits)
+
+    def _link(self, stream: int, first: int) -> None:
+        chains.link(first, self._buckets(), stream, self._ring(stream), self.stores[stream].flags, KEYLESS)
+
+    def _fit_index(self) -> bool:
+        """Keep 1.5 to 12 buckets per row of the longest ring; whether the index was made anew."""
+        rows = max(head - tail for head, tail in zip(self._head, self._tail, strict=True))
+        if 3 * rows <= 2 << self._bits and (12 * rows >= 1 << self._bits or self._bits == _LEAST_BITS):
+            return False
+        self._bits = max(_LEAST_BITS, (3 * rows // 2).bit_length())
+        self._heads = np.zeros(len(self.stores) << self._bits, np.uint32)
+        for stream in range(len(self.stores)):
+            self._link(stream, self._tail[stream])
+        return True

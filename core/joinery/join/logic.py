@@ -1,0 +1,264 @@
+"""Station 6 of 8, join: what happens to a batch (a, b] of a set of groups (DESIGN §2 and §3).
+
+Rule 1: stream by stream, new rows meet what is kept of the other streams, then are kept themselves. So each combination
+appears once, with the member whose batch came last, and where batches are cut does not matter.
+Rule 2: a candidate becomes a result if the real keys are equal, count windows hold, and `where` is true; then its members
+have matched; then `filter` is tried on what will be shown.
+Rule 3: after the rows, the watermarks of b: rows without a partner close (and are told if the join type wants it), then
+what is past expires. Nothing here looks at a clock.
+
+`on_batch` is a generator of bounded parts; it must be exhausted before the next call.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from joinery.join.hash import HashMethod
+from joinery.join.kernels.chains import BLOCK
+from joinery.join.nested_loop import NestedLoopMethod
+from joinery.join.plan import JoinPlan, JoinType
+from joinery.join.protocol import Method
+from joinery.join.results import Combination, Kind, ResultPart
+from joinery.join.state import MatchJournal
+from joinery.model.ids import GroupId
+from joinery.model.quantities import CountWindow, TimeWindow, Window
+from joinery.model.time import DEAD
+from joinery.model.tuples import I64Array, TupleBatch
+from joinery.partition.hashing import groups_of
+from joinery.partition.keys import equal_keys
+from joinery.window import sliding
+from joinery.window.layout import RowLayout
+from joinery.window.sliding import Marks
+from joinery.window.store import KEYLESS, MATCHED, TIME, RowStore
+
+
+class WindowJoin:
+    """The windows of all groups that a worker holds, and the join over them."""
+
+    def __init__(self, plan: JoinPlan, groups: Iterable[GroupId] | None = None) -> None:
+        self.plan = plan
+        self.windows = plan.windows
+        self.method = _method(plan)
+        self.journal = MatchJournal(plan.streams)
+        self._held = np.zeros(plan.partitions, np.bool_)
+        self._held[list(range(plan.partitions) if groups is None else groups)] = True
+        self._watermarks = np.full((plan.streams, plan.partitions), DEAD, np.int64)
+        self._counts = np.zeros((plan.streams, plan.partitions), np.int64)
+
+    @property
+    def held(self) -> NDArray[np.bool_]:
+        """Which groups are here."""
+        return self._held
+
+    def marks_of(self, group: GroupId) -> Marks:
+        """Watermarks and counts that a group has reached."""
+        counts = tuple(self._counts[:, group].tolist()) if self.plan.runs_in_order else ()
+        return Marks(tuple(self._watermarks[:, group].tolist()), counts)
+
+    def bytes_held(self) -> int:
+        """Memory of windows and index."""
+        return self.method.bytes_held()
+
+    # --- groups come and go
+
+    def assign(self, group: GroupId, marks: Marks) -> None:
+        """The group is here from now on, at these marks."""
+        self._held[group] = True
+        self._watermarks[:, group] = marks.watermarks
+        self._counts[:, group] = marks.counts or 0
+
+    def release(self, group: GroupId) -> None:
+        """The group is no longer here; its rows are dead."""
+        wanted = np.zeros_like(self._held)
+        wanted[group] = True
+        for store in self.method.stores:
+            store.kill(store.rows_of(wanted, np.full(wanted.size, -1)))
+        self.method.drop(group)
+        self._held[group] = False
+
+    # --- a batch
+
+    def on_batch(
+        self, batches: Sequence[TupleBatch], marks: Marks, groups: NDArray[np.bool_] | None = None
+    ) -> Iterator[ResultPart]:
+        """The results of a batch of these groups (default: all that are held), whose records end with these marks."""
+        wanted = self._held if groups is None else groups
+        for batch in batches:
+            yield from self._on_rows(batch)
+        self._watermarks[:, wanted] = np.array(marks.watermarks)[:, None]
+        if marks.counts:
+            self._counts[:, wanted] = np.array(marks.counts)[:, None]
+        yield from self._close(marks, wanted)
+        self._expire()
+
+    def _on_rows(self, batch: TupleBatch) -> Iterator[ResultPart]:
+        if batch.late is not None and batch.late.any():
+            yield self._late(batch.take(batch.late))
+            batch = batch.take(~batch.late)
+        if len(batch) == 0:
+            return
+        groups = groups_of(batch.hashes, self.plan.partitions)
+        matched = np.zeros(len(batch), np.bool_)
+        yield from self._meet(batch, groups, matched)
+        self._keep(batch, groups, matched)
+
+    def _late(self, batch: TupleBatch) -> ResultPart:
+        groups = groups_of(batch.hashes, self.plan.partitions)
+        places = tuple(batch.places if stream == batch.stream else None for stream in range(self.plan.streams))
+        return ResultPart(Kind.LATE, batch.rows, groups, batch.times, batch.stream, None, places)
+
+    def _keep(self, batch: TupleBatch, groups: NDArray[np.uint16], matched: NDArray[np.bool_]) -> None:
+        """Store what may still be asked for: a row without a key only if it is told when it closes unmatched."""
+        flags = np.where(matched, MATCHED, 0).astype(np.uint8)
+        needed = np.ones(len(batch), np.bool_)
+        if batch.keyed is not None:
+            flags[~batch.keyed] |= KEYLESS
+            if batch.stream not in self.plan.type.kept_unmatched:
+                needed = batch.keyed
+        if batch.stream == 0 and not self.plan.type.tells_pairs:
+            needed = needed & ~matched  # a semi or anti join has heard enough of it
+        if not needed.all():
+            batch, groups, flags = batch.take(needed), groups[needed], flags[needed]
+        if len(batch):
+            self.method.insert(batch, groups, flags)
+
+    # --- partners
+
+    def _meet(self, batch: TupleBatch, groups: NDArray[np.uint16], matched: NDArray[np.bool_]) -> Iterator[ResultPart]:
+        stream = batch.stream
+        by = np.arange(len(batch), dtype=np.int32) if batch.keyed is None else np.flatnonzero(batch.keyed).astype(np.int32)
+        whole = by.size == len(batch)
+        start = Combination(self.method.stores, {}, batch, by, groups)
+        times = batch.times if whole else batch.times[by]
+        others = [other for other in range(self.plan.streams) if other != stream]
+        reach = (times, sliding.deadline(times, self.windows[stream]))
+        for found in self._expand(start, groups, reach, others):
+            for good in self._proven(found).holding(self.plan.where, self.plan).pieces():
+                yield from self._tell(good, matched)
+
+    def _expand(
+        self, part: Combination, groups: NDArray[np.uint16], reach: tuple[I64Array, I64Array], streams: list[int]
+    ) -> Iterator[Combination]:
+        """Grow combinations by one stream after the other; `reach` is latest time and deadline of each."""
+        batch, by = part.batch, part.by
+        assert batch is not None and by is not None  # noqa: S101, PT018 - a growing combination starts in a batch
+        (latest, deadline), stream, window = reach, streams[0], self.windows[streams[0]]
+        whole = by.size == len(batch) and not part.rows
+        words, hashes, own = (batch.words, batch.hashes, groups) if whole else (batch.words[by], batch.hashes[by], groups[by])
+        low = sliding.earliest(latest, window)
+        for at, rows in self.method.candidates(stream, words, hashes, own, low, deadline):
+            grown = part.with_member(stream, rows, at)
+            if len(streams) == 1:
+                yield grown
+                continue
+            times = self.method.stores[stream].lane(rows, TIME)
+            further = (np.maximum(latest[at], times), np.minimum(deadline[at], sliding.deadline(times, window)))
+            yield from self._expand(grown, groups, further, streams[1:])
+
+    def _proven(self, part: Combination) -> Combination:
+        """Those whose real keys are equal, not only their hashes, and whose members are in their count windows."""
+        batch, by = part.batch, part.by
+        assert batch is not None and by is not None  # noqa: S101, PT018 - see _expand
+        own = self.plan.formats[batch.stream].key
+        if not own.is_word:
+            mine = [column.take(pa.array(by)) for column in own.canonical(batch.rows)]
+            for stream in part.rows:
+                columns = {name: part.column(stream, number) for name, number in self._key_columns(stream)}
+                equal = equal_keys(mine, self.plan.formats[stream].key.canonical(pa.RecordBatch.from_pydict(columns)))
+                if not equal.all():
+                    return self._proven(part.keep(equal))
+        if self.plan.runs_in_order and batch.order is not None:
+            members = [(stream, self.method.stores[stream].order_of(rows)) for stream, rows in part.rows.items()]
+            inside = sliding.in_count_windows(self.windows, [*members, (batch.stream, batch.order.take(by))])
+            return part if inside.all() else part.keep(inside)
+        return part
+
+    def _key_columns(self, stream: int) -> list[tuple[str, int]]:
+        form = self.plan.formats[stream]
+        return [(name, form.schema.get_field_index(name)) for name in form.key.columns]
+
+    # --- results
+
+    def _tell(self, part: Combination, matched: NDArray[np.bool_]) -> Iterator[ResultPart]:
+        """Note who has matched, then show what the join type shows."""
+        if len(part) == 0:
+            return
+        kind = self.plan.type
+        if kind is not JoinType.INNER:
+            part = self._note_matches(part, matched)
+        if kind is not JoinType.ANTI:
+            yield from self._show(part)
+
+    def _note_matches(self, part: Combination, matched: NDArray[np.bool_]) -> Combination:
+        """Set matched bits on both sides; a semi join goes on with the first match of each row of stream 0."""
+        batch, by, first = part.batch, part.by, np.empty(0, np.int64)
+        assert batch is not None and by is not None  # noqa: S101, PT018 - see _expand
+        if batch.stream == 0:
+            hits, index = np.unique(by, return_index=True)
+            first = index[~matched[hits]]
+        matched[by] = True
+        for stream, rows in part.rows.items():
+            store = self.method.stores[stream]
+            fresh = store.mark_matched(rows)
+            if fresh.size:
+                self.journal.note(stream, store.lane(rows[fresh], 2), store.groups[rows[fresh]])
+            first = fresh if stream == 0 else first
+        if self.plan.type is not JoinType.SEMI:
+            return part
+        return part.keep(np.sort(first))
+
+    def _show(self, part: Combination) -> Iterator[ResultPart]:
+        """What is left after `filter`, with the columns of the output."""
+        shown = part.holding(self.plan.filter, self.plan)
+        if len(shown) == 0:
+            return
+        columns = [shown.column(column.stream, column.number) for column in self.plan.output]
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.plan.schema)
+        stream = shown.batch.stream if shown.batch is not None else next(iter(shown.rows))
+        when = shown.times() if shown.batch is not None else sliding.closing(shown.times(), self.windows[stream])
+        yield ResultPart(Kind.RESULT, rows, shown.groups(), when, stream, shown.by, shown.places())
+
+    # --- watermarks
+
+    def _close(self, marks: Marks, wanted: NDArray[np.bool_]) -> Iterator[ResultPart]:
+        for stream in self.plan.type.kept_unmatched:
+            store = self.method.stores[stream]
+            before = sliding.past_before(stream, self.windows[stream], marks)
+            rows = store.rows_before(before, wanted, MATCHED)
+            for piece in Combination(self.method.stores, {stream: rows}).pieces() if rows.size else ():
+                yield from self._show(piece)
+            store.kill(rows)
+
+    def change_windows(self, windows: tuple[Window, ...], floors: tuple[int, ...]) -> None:
+        """New windows from the next record on; kept rows whose clock is below their stream's floor match nothing more.
+
+        The floor is where the old windows had closed everything (DESIGN §3): a window that grows must not wake the dead.
+        """
+        for stream, floor in enumerate(floors):
+            store = self.method.stores[stream]
+            store.kill(store.rows_before(floor, np.ones_like(self._held)))
+        self.windows = windows
+
+    def _expire(self) -> None:
+        """Free what is past for every group that is here: one that lags behind still needs its rows."""
+        held = self._held
+        if not held.any():
+            return
+        counts = tuple(self._counts[:, held].min(axis=1).tolist()) if self.plan.runs_in_order else ()
+        slowest = Marks(tuple(self._watermarks[:, held].min(axis=1).tolist()), counts)
+        for stream, window in enumerate(self.windows):
+            self.method.expire(stream, sliding.past_before(stream, window, slowest))
+
+
+def _method(plan: JoinPlan) -> Method:
+    lanes = 1 + plan.streams if plan.runs_in_order else 0
+    stores = []
+    for stream, form in enumerate(plan.formats):
+        layout = RowLayout.of(form)
+        rows = BLOCK if plan.method == "hash" else NestedLoopMethod.block_rows(layout, plan.block_bytes)
+        clock = 1 + stream if isinstance(plan.windows[stream], CountWindow) else None
+        stores.append(RowStore(layout, rows, order_lanes=lanes, clock_lane=clock))
+    return HashMethod(stores) if plan.method == "hash" else NestedLoopMethod(stores, plan)

@@ -1,0 +1,43 @@
+"""What a join method must do; `hash` and `nested-loop` do it, and the join above them (`logic`) knows no more."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from joinery.model.ids import GroupId
+from joinery.model.tuples import I64Array, TupleBatch
+from joinery.window.store import RowStore
+
+Pairs = tuple[NDArray[np.int32], I64Array]
+"""Places in the probing columns, and the stored rows that they meet."""
+
+
+class Method(Protocol):
+    """Where the rows of every stream are put, and how partners are found among them."""
+
+    stores: tuple[RowStore, ...]
+
+    def insert(self, batch: TupleBatch, groups: NDArray[np.uint16], flags: NDArray[np.uint8]) -> None:
+        """Keep the rows of a batch; from now on they are found by `candidates`."""
+
+    def candidates(
+        self, stream: int, words: I64Array, hashes: NDArray[np.uint64], groups: NDArray[np.uint16], low: I64Array, high: I64Array
+    ) -> Iterator[Pairs]:
+        """All kept rows of `stream` with an equal word and a time in [low, high], in bounded parts."""
+
+    def expire(self, stream: int, before: int) -> None:
+        """Give back blocks whose newest row is past: its clock is below `before`."""
+
+    def directory(self, group: GroupId) -> tuple[int, ...]:
+        """The fine-tuning directory of a group, to be kept with its state; empty if it is not split."""
+
+    def shape(self, group: GroupId, directory: tuple[int, ...]) -> None:
+        """Give a group that comes the directory that it had."""
+
+    def drop(self, group: GroupId) -> None:
+        """Forget a group whose rows are dead."""
+
+    def bytes_held(self) -> int:
+        """Memory of rows and index."""

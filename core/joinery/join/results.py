@@ -1,0 +1,151 @@
+"""Results on their way out: combinations of rows while conditions are tried on them, and the parts that leave.
+
+A combination names rows; columns are gathered late, once, and only those that a condition or the output asks for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from joinery.join.plan import JoinPlan
+from joinery.model.expression_arrow import Predicate
+from joinery.model.tuples import I64Array, TupleBatch
+from joinery.window.store import PLACE, RowStore
+
+
+_TEXT_LIMIT: Final = 1 << 30
+
+
+class Kind(StrEnum):
+    """What a part holds."""
+
+    RESULT = "result"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultPart:
+    """A bounded part of the results of a batch."""
+
+    kind: Kind
+    rows: pa.RecordBatch
+    groups: NDArray[np.uint16]
+    """Partition-group of each row."""
+    times: I64Array
+    """Time of each result: of its latest member; of a row that closed without a partner, its closing time."""
+    stream: int
+    """The stream whose batch or watermark made the part."""
+    origin: NDArray[np.int32] | None
+    """Place in that batch of the member that made each result; None for closed rows."""
+    members: tuple[I64Array | None, ...]
+    """Per stream: position of each result's member in its stream; None where results have no member of it."""
+
+
+class Combination:
+    """Rows that belong together, one column of row numbers per stream; one member may still be in its batch."""
+
+    def __init__(
+        self, stores: tuple[RowStore, ...], rows: dict[int, I64Array], batch: TupleBatch | None = None,
+        by: NDArray[np.int32] | None = None, batch_groups: NDArray[np.uint16] | None = None,
+    ) -> None:  # fmt: skip
+        self._stores, self.rows, self.batch, self.by, self._batch_groups = stores, rows, batch, by, batch_groups
+        self._columns: dict[tuple[int, int], pa.Array] = {}
+
+    def __len__(self) -> int:
+        return int(self.by.size) if self.by is not None else int(next(iter(self.rows.values())).size)
+
+    def with_member(self, stream: int, rows: I64Array, at: NDArray[np.int32]) -> "Combination":
+        """Grown by a member: the combinations `at`, each with the row of that stream."""
+        known = {other: found[at] for other, found in self.rows.items()}
+        by = None if self.by is None else self.by[at]
+        return Combination(self._stores, {**known, stream: rows}, self.batch, by, self._batch_groups)
+
+    def column(self, stream: int, number: int) -> pa.Array:
+        """One column of one member, in the order of the combinations; nulls where there is no member."""
+        found = self._columns.get((stream, number))
+        if found is None:
+            found = self._columns[stream, number] = self._gather(stream, number)
+        return found
+
+    def _gather(self, stream: int, number: int) -> pa.Array:
+        if self.batch is not None and self.by is not None and stream == self.batch.stream:
+            return self.batch.rows.column(number).take(pa.array(self.by))
+        if stream in self.rows:
+            return self._stores[stream].column(number, self.rows[stream])
+        return pa.nulls(len(self), self._stores[stream].layout.fields[number].type)
+
+    def keep(self, chosen: NDArray[np.bool_] | I64Array) -> "Combination":
+        """Only the chosen ones (a mask, or places in order)."""
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        kept = Combination(
+            self._stores,
+            {stream: rows[index] for stream, rows in self.rows.items()},
+            self.batch,
+            None if self.by is None else self.by[index],
+            self._batch_groups,
+        )
+        take = pa.array(index)
+        kept._columns = {name: column.take(take) for name, column in self._columns.items()}
+        return kept
+
+    def holding(self, condition: Predicate | None, plan: JoinPlan) -> "Combination":
+        """Those for which a condition is true (not false, not unknown)."""
+        if condition is None or len(self) == 0:
+            return self
+        columns = {}
+        for stream, name in condition.columns:
+            form = next(form for form in plan.formats if form.name == stream)
+            columns[stream, name] = self.column(form.index, form.schema.get_field_index(name))
+        mask = condition.mask(columns, len(self))
+        return self if mask.all() else self.keep(mask)
+
+    def times(self) -> I64Array:
+        """Time of the latest member."""
+        known = [self._stores[stream].lane(rows, 1) for stream, rows in self.rows.items()]
+        if self.batch is not None and self.by is not None:
+            known.append(self.batch.times[self.by])
+        return known[0] if len(known) == 1 else np.maximum.reduce(known)
+
+    def places(self) -> tuple[I64Array | None, ...]:
+        """Per stream: position of every member in its stream."""
+        out: list[I64Array | None] = [None] * len(self._stores)
+        for stream, rows in self.rows.items():
+            out[stream] = self._stores[stream].lane(rows, PLACE)
+        if self.batch is not None and self.by is not None:
+            out[self.batch.stream] = self.batch.places[self.by]
+        return tuple(out)
+
+    def groups(self) -> NDArray[np.uint16]:
+        """Partition-group of every combination (all members have the same)."""
+        if self._batch_groups is not None and self.by is not None:
+            return self._batch_groups[self.by]
+        stream, rows = next(iter(self.rows.items()))
+        return self._stores[stream].groups[rows]
+
+    def pieces(self) -> Iterator["Combination"]:
+        """Itself, or smaller ones if its texts would not fit an Arrow array."""
+        if len(self) < 2 or self._text_bytes() < _TEXT_LIMIT:
+            yield self
+            return
+        places = np.arange(len(self))
+        for half in np.array_split(places, 2):
+            yield from self.keep(half).pieces()
+
+    def _text_bytes(self) -> int:
+        sizes = [self._stores[stream].heap_bytes(rows) for stream, rows in self.rows.items()]
+        if self.batch is not None and self._stores[self.batch.stream].heap is not None:
+            sizes.append(self.batch.rows.nbytes * len(self))  # a bound: no row is longer than its batch
+            if sizes[-1] >= _TEXT_LIMIT:
+                sizes[-1] = _longest_text(self.batch.rows) * len(self)
+        return max(sizes, default=0)
+
+
+def _longest_text(rows: pa.RecordBatch) -> int:
+    texts = [column for column in rows.columns if pa.types.is_string(column.type) or pa.types.is_binary(column.type)]
+    return max((pc.max(pc.binary_length(column)).as_py() or 0 for column in texts), default=0)

@@ -1,0 +1,65 @@
+"""How a refused value explains itself: found, wanted, remedy.
+
+The parsers of this package (`types`, `quantities`, `select`) know nothing of the field that they parse for. They raise
+`BadValue`; whoever knows the field makes a `Complaint` of it. `BadValue` is a ValueError, so that a pydantic validator
+may raise it and the other fields of the same spec are still looked at: all complaints come at once.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from joinery.model.errors import Complaint, UserMustAct
+
+MAX_SHOWN: Final = 80
+"""Characters of a found value that a message repeats; a huge input must not make a huge message."""
+
+
+class BadValue(UserMustAct, ValueError):
+    """A value that cannot be used, wherever it stands."""
+
+    def __init__(self, found: str, wanted: str, remedy: str) -> None:
+        self.found, self.wanted, self.remedy = found, wanted, remedy
+        super().__init__(f"found {found}, wanted {wanted}; {remedy}")
+
+    def complaint(self, field: str) -> Complaint:
+        return Complaint(field, self.found, self.wanted, self.remedy)
+
+
+def show(value: object) -> str:
+    """A value as a message shows it: as the user would have written it, on one line, and short."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return f"a mapping of {len(value)}" if value else "an empty mapping"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}" if value else "an empty list"
+    return _short(value)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 4 * MAX_SHOWN:
+        return f"a number of {value.bit_length()} bits"
+    text = repr(value[: MAX_SHOWN + 1]) if isinstance(value, (str, bytes)) else repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant, if one is near; upper and lower case do not count."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    close = get_close_matches(name[:MAX_SHOWN].lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The remedy for an unknown name: the nearest known one, else the list of them."""
+    candidates = list(known)
+    near = nearest(name, candidates)
+    if near is not None:
+        return f"did you mean {near}?"
+    if not candidates:
+        return "take it out"
+    listed = ", ".join(candidates[:12]) + (", ..." if len(candidates) > 12 else "")
+    return f"take it out, or use one of: {listed}"

@@ -1,0 +1,176 @@
+"""The query spec: what a user asks for, typed and frozen, with the names of DESIGN.md §6.
+
+`JoinQuerySpec.parse` and `JoinQuery.parse_yaml` are the only doors. They return a spec that can run, or raise `BadSpec`
+with every complaint at once, each naming field, found, wanted and remedy. Behind them nothing is checked again: names
+resolve, types fit, bounds hold. `to_dict` writes a spec out so that parsing it gives the same spec. The CRD's schema is
+generated from the same models (`JoinQuerySpec.model_json_schema(by_alias=True)`).
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from joinery.model.ids import StreamIndex
+from joinery.model.quantities import CountWindow, Nanoseconds, TimeWindow
+from joinery.model.select import SelectItem, result_name
+from joinery.model.spec_checks import check_query, check_spec
+from joinery.model.spec_fields import AutoDuration, Count, Labels, ObjectName, Section
+from joinery.model.spec_parsing import parse_section
+from joinery.model.spec_sections import (
+    CheckpointSpec,
+    EpochsSpec,
+    FineTuningSpec,
+    JoinSpec,
+    LateSpec,
+    OutputSpec,
+    RedisSpec,
+    ResultsSpec,
+    ScalingSpec,
+    SinkSpec,
+    StreamSpec,
+    WorkerSpec,
+)
+from joinery.model.spec_texts import ExpressionText, SelectItems
+from joinery.model.time import UNBOUNDED
+from joinery.model.types import ColumnType
+from joinery.model.yaml_text import load_yaml
+
+_TWO_STREAMS = [{"name": name, "schema": {"id": "int64"}, "window": "10m"} for name in ("left", "right")]
+
+
+class JoinQuerySpec(Section):
+    """One join query."""
+
+    streams: Annotated[tuple[StreamSpec, ...], Field(min_length=2, max_length=8)] = Field(examples=[_TWO_STREAMS])
+    """The inputs, 2 to 8; their order is the order of columns in results, and breaks ties in time."""
+    join: JoinSpec = Field(examples=[{"on": ["id"]}])
+    """What belongs together."""
+    filter: ExpressionText | None = None
+    """Which result rows are kept."""
+    select: SelectItems | None = None
+    """Columns of the result, in order; left out: every column."""
+    sinks: Annotated[tuple[SinkSpec, ...], Field(max_length=16)] = ()
+    """Where results are written; they can always be subscribed to."""
+    late: LateSpec | None = None
+    """Where late rows are written; they are counted in any case."""
+    output: OutputSpec = OutputSpec()
+    """In which order results come out."""
+    results: ResultsSpec = ResultsSpec()
+    """What subscribers can read again."""
+    alignment: AutoDuration = "auto"
+    """How far a producer may run ahead of the smallest watermark; auto: largest window + lateness."""
+    epochs: EpochsSpec = EpochsSpec()
+    """Periods of distribution and reorganization."""
+    partitions: Count = 60
+    """Classes of keys, far more than workers: the units of placement and migration."""
+    replicas: Count = 1
+    """Workers to start with, or, with scaling Manual, to keep."""
+    scaling: ScalingSpec = ScalingSpec()
+    """How the number of workers follows the load."""
+    worker: WorkerSpec = WorkerSpec()
+    """One worker."""
+    fine_tuning: FineTuningSpec = Field(FineTuningSpec(), alias="fineTuning")
+    """Mini-groups."""
+    checkpoint: CheckpointSpec = CheckpointSpec()
+    """What survives a crash."""
+    redis: RedisSpec = RedisSpec()
+    """Which Redis."""
+    engine: Literal["service", "spark"] = "service"
+    """What runs the query."""
+
+    @classmethod
+    def parse(cls, mapping: object) -> "JoinQuerySpec":
+        """The spec that a mapping (the YAML's `spec`) describes; `BadSpec` with every complaint."""
+        return parse_section(cls, mapping, ("spec",), check_spec)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole spec with every default, as YAML would hold it."""
+        return self.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    def index_of(self, stream: str) -> StreamIndex:
+        """The place of a stream in the spec."""
+        return StreamIndex([held.name for held in self.streams].index(stream))
+
+    @property
+    def column_types(self) -> dict[tuple[str, str], ColumnType]:
+        """The type of every (stream, column): what `where` is checked against."""
+        return {(stream.name, name): kind for stream in self.streams for name, kind in stream.columns}
+
+    @property
+    def result_streams(self) -> tuple[StreamSpec, ...]:
+        """The streams whose columns are in results: of a semi or anti join only the first."""
+        return self.streams[:1] if self.join.type in ("semi", "anti") else self.streams
+
+    @property
+    def result_types(self) -> dict[tuple[str, str], ColumnType]:
+        """The type of every (stream, column) of a result row: what `filter` is checked against."""
+        return {(stream.name, name): kind for stream in self.result_streams for name, kind in stream.columns}
+
+    @property
+    def result_columns(self) -> tuple[SelectItem, ...]:
+        """The columns of the result in their order, chosen and named."""
+        if self.select is not None:
+            return self.select
+        return tuple(SelectItem(stream, column, result_name(stream, column)) for stream, column in self.result_types)
+
+    @property
+    def has_count_window(self) -> bool:
+        """Whether the query runs in order (DESIGN.md §2)."""
+        return any(isinstance(stream.window, CountWindow) for stream in self.streams)
+
+    @property
+    def alignment_ns(self) -> Nanoseconds:
+        """How far a producer may be ahead, in nanoseconds; `UNBOUNDED` if a window is."""
+        if self.alignment != "auto":
+            return self.alignment
+        windows = [stream.window.length_ns for stream in self.streams if isinstance(stream.window, TimeWindow)]
+        lateness = max(stream.lateness for stream in self.streams)
+        return Nanoseconds(min(UNBOUNDED, max(windows, default=0) + lateness))
+
+
+class Metadata(Section):
+    """What Kubernetes knows an object by; fields that only the API server writes are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: ObjectName = Field(examples=["orders-fulfilments"])
+    """Name of the query."""
+    namespace: ObjectName | None = None
+    """Namespace of the query."""
+    labels: Labels = ()
+    """Labels of the query."""
+    annotations: Labels = ()
+    """Annotations of the query."""
+
+
+class JoinQuery(Section):
+    """A query file, or the object in the cluster."""
+
+    api_version: Literal["joinery.dev/v1alpha1"] = Field(alias="apiVersion", examples=["joinery.dev/v1alpha1"])
+    """Version of the format."""
+    kind: Literal["JoinQuery"] = Field(examples=["JoinQuery"])
+    """Always JoinQuery."""
+    metadata: Metadata = Field(examples=[{"name": "orders-fulfilments"}])
+    """Name and labels."""
+    spec: JoinQuerySpec = Field(examples=[{"streams": _TWO_STREAMS, "join": {"on": ["id"]}}])
+    """The query."""
+
+    @classmethod
+    def parse(cls, mapping: object) -> "JoinQuery":
+        """The query that a mapping describes; `BadSpec` with every complaint. A `status` is ignored."""
+        raw = (
+            {key: value for key, value in mapping.items() if key != "status"}
+            if isinstance(mapping, Mapping)
+            else mapping
+        )
+        return parse_section(cls, raw, (), check_query)
+
+    @classmethod
+    def parse_yaml(cls, text: str) -> "JoinQuery":
+        """The query of a YAML text."""
+        return cls.parse(load_yaml(text))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole query with every default, as YAML would hold it."""
+        return self.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -1,0 +1,113 @@
+"""Reading a mapping into a model with all complaints at once.
+
+Rule 1: every field is looked at, whatever else is wrong (pydantic does that within the models).
+Rule 2: what concerns several fields (`spec_checks`) is also looked at, as far as the fields that a check reads are
+sound. For that the broken ones are replaced by their example, or left out, and the checks that read a replaced field
+are skipped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+
+from joinery.model.complaints import show
+from joinery.model.errors import BadSpec, Complaint
+from joinery.model.spec_complaints import Place, complaints_of, path_of, section_at
+from joinery.model.spec_fields import Section
+
+MAX_COMPLAINTS: Final = 100
+"""Complaints that are told at once; nobody reads more."""
+
+S = TypeVar("S", bound=Section)
+Check = Callable[[S, list[Place]], Iterable[Complaint]]
+
+
+def parse_section(model: type[S], raw: object, root: Place, check: Check[S]) -> S:
+    """The model that a mapping describes, or `BadSpec` with every complaint about it."""
+    if not isinstance(raw, Mapping):
+        raise BadSpec([Complaint(path_of(root) or "the query", show(raw), "a mapping", "write its fields by name")])
+    try:
+        made = model.model_validate(raw)
+        broken: list[Place] = []
+        complaints: list[Complaint] = []
+        complaints.extend(check(made, broken))
+    except ValidationError as error:
+        found = list(complaints_of(model, error, root))
+        broken, complaints = [place for place, _ in found], [complaint for _, complaint in found]
+        complaints.extend(_checks_of_the_rest(model, raw, broken, check))
+    else:
+        if not complaints:
+            return made
+    raise BadSpec(_bounded(complaints))
+
+
+def _bounded(complaints: list[Complaint]) -> list[Complaint]:
+    distinct = list(dict.fromkeys(complaints))
+    if len(distinct) <= MAX_COMPLAINTS:
+        return distinct
+    rest = Complaint("the query", f"{len(distinct) - MAX_COMPLAINTS} more complaints", "none", "mend these first")
+    return [*distinct[:MAX_COMPLAINTS], rest]
+
+
+def _checks_of_the_rest(
+    model: type[S], raw: Mapping[Any, Any], broken: list[Place], check: Check[S]
+) -> Iterator[Complaint]:
+    mended = _copied(raw)
+    for place in sorted(
+        broken, key=lambda place: [f"{step:09}" if isinstance(step, int) else step for step in place], reverse=True
+    ):
+        if place:
+            _mend(model, mended, place)
+    try:
+        made = model.model_validate(mended)
+    except ValidationError:
+        return
+    yield from check(made, broken)
+
+
+def _copied(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(held) for key, held in value.items()}
+    return [_copied(held) for held in value] if isinstance(value, (list, tuple)) else value
+
+
+def _mend(model: type[Section], raw: Any, place: Place) -> None:
+    """Replace the value at a broken place by the example of its field, or take it out."""
+    holder = raw
+    for step in place[:-1]:
+        holder = _at(holder, step)
+    last, example = place[-1], _example(model, place)
+    if example is not None and (isinstance(holder, dict) or _at(holder, last) is not None):
+        holder[last] = example
+    elif _at(holder, last) is not None:
+        del holder[last]
+
+
+def _at(holder: Any, step: int | str) -> Any:
+    if isinstance(holder, dict):
+        return holder.get(step)
+    return holder[step] if isinstance(holder, list) and isinstance(step, int) and step < len(holder) else None
+
+
+def _example(model: type[Section], place: Place) -> Any:
+    """The example of the field at a place; for an entry of a list, the first entry of the list's example."""
+    if isinstance(place[-1], int):
+        entries = _example(model, place[:-1]) if len(place) > 1 else None
+        return entries[0] if isinstance(entries, list) else None
+    owner = section_at(model, place[:-1])
+    infos = owner.model_fields.items() if owner else ()
+    examples = next((info.examples for attribute, info in infos if place[-1] == (info.alias or attribute)), None)
+    return examples[0] if examples else None
+
+
+def touches(broken: Iterable[Place], *read: str) -> bool:
+    """Whether a check that reads these paths (such as `streams.*.schema`) would read something broken."""
+    for place in broken:
+        steps = ["*" if isinstance(step, int) else str(step) for step in place]
+        for path in read:
+            wanted = path.split(".")
+            common = min(len(wanted), len(steps))
+            if wanted[:common] == steps[:common]:
+                return True
+    return False

@@ -1,0 +1,74 @@
+"""A batch of tuples of one stream, as columns: never a list of rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from joinery.model.errors import require
+
+I64Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a released row of a query with count windows carries: its place in the order of all rows (DESIGN §2)."""
+
+    ranks: I64Array
+    """Place in the order of all rows of the query: by time, stream, position."""
+    counts: I64Array
+    """One column per stream: rows of that stream at or before this place."""
+
+    def take(self, index: NDArray[np.integer]) -> "Order":
+        """The chosen rows, in their order."""
+        return Order(self.ranks[index], self.counts[index])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleBatch:
+    """Rows of one stream on their way: times, hashed keys, and every column as it came."""
+
+    stream: int
+    times: I64Array
+    """Nanoseconds."""
+    hashes: NDArray[np.uint64]
+    """Of the key in its canonical form; equal keys have equal hashes in every stream and process."""
+    words: I64Array
+    """What the join compares: the key itself if it is one integer, else the bits of its hash."""
+    keyed: NDArray[np.bool_] | None
+    """False where a key column is null (such a row matches nothing); None: no such row."""
+    places: I64Array
+    """Position of each row in its stream."""
+    rows: pa.RecordBatch
+    """Every column of the stream, key columns as they came, ordered by name."""
+    late: NDArray[np.bool_] | None = None
+    """Rows that must not be joined; None: no such row."""
+    order: Order | None = None
+
+    def __post_init__(self) -> None:
+        sizes = {self.times.size, self.hashes.size, self.words.size, self.places.size, self.rows.num_rows}
+        require(len(sizes) == 1, f"columns of one batch differ in length: {sorted(sizes)}")
+
+    def __len__(self) -> int:
+        return int(self.times.size)
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "TupleBatch":
+        """The chosen rows (a mask or indexes), in their order."""
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return TupleBatch(
+            stream=self.stream,
+            times=self.times[index],
+            hashes=self.hashes[index],
+            words=self.words[index],
+            keyed=None if self.keyed is None else self.keyed[index],
+            places=self.places[index],
+            rows=self.rows.take(pa.array(index)),
+            late=None if self.late is None else self.late[index],
+            order=None if self.order is None else self.order.take(index),
+        )
+
+    @property
+    def serials(self) -> I64Array:
+        """A number per row that only grows in the order in which workers get the rows of a stream."""
+        return self.places if self.order is None else self.order.ranks

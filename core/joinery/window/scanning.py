@@ -1,0 +1,103 @@
+"""Kernels over the blocks of a store: writing meta words, finding rows to close, to kill, to take along.
+
+Each passes over the blocks' books first (fill, oldest, newest, serial) and looks into the rows of a block only if they
+can hold what is sought.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from joinery.model.time import DEAD
+
+I64Array = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def write_meta(
+    to: I64Array, source: I64Array, words: I64Array, times: I64Array, places: I64Array, clocks: I64Array, serials: I64Array,
+    groups: NDArray[np.uint16], flags: NDArray[np.uint8], block_rows: int,
+    meta: I64Array, row_groups: NDArray[np.uint16], row_flags: NDArray[np.uint8],
+    fill: NDArray[np.int32], oldest: I64Array, newest: I64Array, serial: I64Array,
+) -> None:  # fmt: skip
+    for i in range(to.size):
+        row, s = to[i], source[i]
+        block, clock = row // block_rows, clocks[s]
+        meta[4 * row], meta[4 * row + 1], meta[4 * row + 2], meta[4 * row + 3] = words[s], times[s], places[s], -1
+        row_groups[row], row_flags[row] = groups[s], flags[s]
+        if fill[block] == 0:
+            oldest[block], newest[block], serial[block] = clock, clock, serials[s]
+        else:
+            oldest[block], newest[block] = min(oldest[block], clock), max(newest[block], clock)
+            serial[block] = max(serial[block], serials[s])
+        fill[block] = max(fill[block], row % block_rows + 1)
+
+
+@njit(cache=True, nogil=True)
+def rows_before(
+    before: int, wanted: NDArray[np.bool_], without: int, block_rows: int, top: int,
+    meta: I64Array, clocks: I64Array, lanes: int, lane: int, groups: NDArray[np.uint16], flags: NDArray[np.uint8],
+    fill: NDArray[np.int32], oldest: I64Array, out: I64Array,
+) -> int:  # fmt: skip
+    """Living rows of the wanted groups whose clock is below `before`; their number.
+
+    Those with a flag of `without` die at once and are not told; the others are the caller's to tell and to kill.
+    Books what is left: a block's oldest clock rises past all of them, so that they are not looked at again.
+    """
+    count = 0
+    for block in range(top):
+        if fill[block] == 0 or oldest[block] >= before:
+            continue
+        left = np.int64(2**63 - 1)
+        for row in range(block * block_rows, block * block_rows + fill[block]):
+            if meta[4 * row + 1] == DEAD:
+                continue
+            clock = clocks[lanes * row + lane]
+            if clock >= before or not wanted[groups[row]]:
+                left = min(left, clock)
+            elif flags[row] & without == 0:
+                out[count] = row
+                count += 1
+            else:
+                meta[4 * row + 1] = DEAD
+        oldest[block] = left
+    return count
+
+
+@njit(cache=True, nogil=True)
+def rows_of_groups(
+    wanted: NDArray[np.bool_], after: I64Array, block_rows: int, top: int,
+    meta: I64Array, serials: I64Array, lanes: int, lane: int, groups: NDArray[np.uint16],
+    fill: NDArray[np.int32], block_serial: I64Array, least: int, out: I64Array,
+) -> int:  # fmt: skip
+    """Living rows of the wanted groups whose serial is above their group's `after`; their number."""
+    count = 0
+    for block in range(top):
+        if fill[block] == 0 or block_serial[block] <= least:
+            continue
+        for row in range(block * block_rows, block * block_rows + fill[block]):
+            if meta[4 * row + 1] == DEAD or not wanted[groups[row]]:
+                continue
+            if serials[lanes * row + lane] > after[groups[row]]:
+                out[count] = row
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def kill(rows: I64Array, meta: I64Array) -> None:
+    """These rows match nothing any more; their memory goes with their block."""
+    for i in range(rows.size):
+        meta[4 * rows[i] + 1] = DEAD
+
+
+@njit(cache=True, nogil=True)
+def mark(rows: I64Array, flag: int, flags: NDArray[np.uint8], out: I64Array) -> int:
+    """Set a flag; `out` gets the places in `rows` where it was not yet set, each row once."""
+    count = 0
+    for i in range(rows.size):
+        if flags[rows[i]] & flag == 0:
+            flags[rows[i]] |= flag
+            out[count] = i
+            count += 1
+    return count
