@@ -1,6 +1,6 @@
 """Drives the join core with a recorded history, as gateway and worker will: batches (a, b] cut anywhere, groups moved."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,7 +72,13 @@ def type_name(kind: pa.DataType) -> str:
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
         return f"timestamp({kind.unit})"
-    plain = {"large_string": "string", "large_binary": "binary", "date32[day]": "date", "double": "float64", "float": "float32"}
+    plain = {
+        "large_string": "string",
+        "large_binary": "binary",
+        "date32[day]": "date",
+        "double": "float64",
+        "float": "float32",
+    }
     return plain.get(str(kind), str(kind))
 
 
@@ -96,7 +102,9 @@ def window_of(window: recorded.Window) -> Window:
             return UNBOUNDED_WINDOW
 
 
-def batches(history: History, plan: JoinPlan, after: int, upto: int, known: Sequence[Released] | None) -> list[TupleBatch]:
+def batches(
+    history: History, plan: JoinPlan, after: int, upto: int, known: Sequence[Released] | None
+) -> list[TupleBatch]:
     """The rows of the records after+1 .. upto, per stream; for a question in order, those released by them."""
     if known is None:
         rows = [row for row in history.rows if after < row.record <= upto]
@@ -129,26 +137,39 @@ def marks(history: History, record: int) -> Marks:
     return Marks(history.records[record], counts)
 
 
-Between = Callable[[WindowJoin, int], WindowJoin]
-"""What happens to the join after a batch that ended with a record: it may be another one afterwards."""
-
-
-def run(history: History, plan: JoinPlan, cuts: Iterable[int], between: Between | None = None) -> Outcome:
+def run(history: History, plan: JoinPlan, cuts: Iterable[int]) -> Outcome:
     """Join the whole history; `cuts` are records after which a batch ends (a change of windows always ends one)."""
     outcome, join = Outcome(), WindowJoin(plan)
     known = released(history) if history.question.in_order else None
     last = len(history.records) - 1
-    changes = {change.record: change for change in history.changes}
+    changes = {change.record for change in history.changes if change.record < last}
     after = -1
-    for upto in sorted({*(cut for cut in cuts if cut < last), *(c for c in changes if c < last), last}):
+    for upto in sorted({*(cut for cut in cuts if cut < last), *changes, last}):
         for part in join.on_batch(batches(history, join.plan, after, upto, known), marks(history, upto)):
             outcome.add(history.question, part)
-        if upto in changes:
-            join.change_windows(tuple(map(window_of, changes[upto].windows)), _clocks(history, changes[upto]))
-        if between is not None:
-            join = between(join, upto)
+        change_windows(join, history, upto)
         after = upto
     return outcome
+
+
+def change_windows(join: WindowJoin, history: History, record: int) -> None:
+    """Let the join know of a change that this record holds, if it does."""
+    for change in history.changes:
+        if change.record == record:
+            windows = tuple(map(window_of, change.windows))
+            join.change_windows(windows, _clocks(history, change), _serials(history, record))
+
+
+def _serials(history: History, record: int) -> tuple[int, ...]:
+    """The last serial number of each stream when a record ends: position, or rank where rows are released in order."""
+    known = [(row.stream, row.position) for row in history.rows if row.record <= record]
+    if history.question.in_order:
+        known = [
+            (one.row.stream, one.rank) for one in released(history) if one.rank is not None and one.record <= record
+        ]
+    return tuple(
+        max((n for s, n in known if s == stream), default=-1) for stream in range(len(history.question.streams))
+    )
 
 
 def _clocks(history: History, change: recorded.WindowChange) -> tuple[int, ...]:

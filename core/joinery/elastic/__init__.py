@@ -1,0 +1,1 @@
+"""Rules of load and degree: who is overloaded, who helps, how many workers there should be."""

@@ -1,0 +1,1 @@
+"""How rows flow before they are joined: ingest, mini-buffers, slots."""

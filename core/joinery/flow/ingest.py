@@ -1,8 +1,9 @@
 """Station 1 of 8, ingest, pure half: an Arrow batch as it came becomes a checked `TupleBatch`, or one clear refusal.
 
-A batch is refused whole or taken whole. Columns may come in any order and in any type that casts to the stream's without
-loss (int32 for int64, a dictionary of texts, a large string); they leave ordered by name and exactly of the schema's type.
-Nulls are fine except in the time column; a null in a key matches nothing. NaN is an ordinary value of a payload.
+A batch is refused whole or taken whole. Columns may come in any order and in any type that casts to the stream's
+without loss (int32 for int64, a dictionary of texts, a large string); they leave ordered by name and exactly of the
+schema's type. Nulls are fine except in the time column; a null in a key matches nothing. NaN is an ordinary value of
+a payload.
 """
 
 from typing import Final
@@ -23,7 +24,11 @@ MAX_ROWS: Final = 1 << 24
 def read(form: StreamFormat, batch: pa.RecordBatch, *, first_place: int, arrival_ns: int = 0) -> TupleBatch:
     """The batch as tuples, its rows standing at `first_place` and after in the stream."""
     rows = _conform(form, batch)
-    times = np.full(rows.num_rows, arrival_ns, np.int64) if form.time_column is None else _times(form, form.time_column, rows)
+    times = (
+        np.full(rows.num_rows, arrival_ns, np.int64)
+        if form.time_column is None
+        else _times(form, form.time_column, rows)
+    )
     hashes, words, keyed = form.key.digest(rows)
     places = np.arange(first_place, first_place + rows.num_rows, dtype=np.int64)
     return TupleBatch(form.index, times, hashes, words, keyed, places, rows)
@@ -39,7 +44,9 @@ def _conform(form: StreamFormat, batch: pa.RecordBatch) -> pa.RecordBatch:
         lacks = f"lacks {sorted(wanted - found)}" if wanted - found else ""
         extra = f"has unknown {sorted(found - wanted)}" if found - wanted else ""
         what = " and ".join(part for part in (lacks, extra) if part)
-        raise BadBatch(form.name, f"a batch that {what}", f"columns {sorted(wanted)}", "send exactly the stream's columns")
+        raise BadBatch(
+            form.name, f"a batch that {what}", f"columns {sorted(wanted)}", "send exactly the stream's columns"
+        )
     columns = [_cast(form, field.name, batch.column(field.name), field.type) for field in form.schema]
     return pa.RecordBatch.from_arrays(columns, schema=form.schema)
 
@@ -57,7 +64,12 @@ def _cast(form: StreamFormat, name: str, column: pa.Array, kind: pa.DataType) ->
 def _times(form: StreamFormat, name: str, rows: pa.RecordBatch) -> NDArray[np.int64]:
     column, unit = rows.column(name), form.time_unit_ns
     if column.null_count:
-        raise BadBatch(form.name, f"{column.null_count} nulls in the time column {name}", "a time in every row", "fill or drop them")
+        raise BadBatch(
+            form.name,
+            f"{column.null_count} nulls in the time column {name}",
+            "a time in every row",
+            "fill or drop them",
+        )
     values = _cast(form, name, column, pa.int64()).to_numpy()
     low, high = TIME_MIN // unit, TIME_MAX // unit
     outside = (values <= low) | (values >= high)

@@ -1,10 +1,10 @@
 """Station 6 of 8, join, method `hash`: an index with O(1) insert, probe and expiry.
 
-All groups of a worker share one arena and one index per query: a key lies in one group, so its chain does too. Rows are
-kept in arrival order; expiry moves the tail of the ring past blocks whose newest row is past, and touches no row.
+All groups of a worker share one arena and one index per query: a key lies in one group, so its chain does too. Rows
+are kept in arrival order; expiry moves the tail of the ring past blocks whose newest row is past, and touches no row.
 
-Rows may be out of time order, so a few can keep an old block alive. When most of the ring is past, the living rows of its
-tail block are put in again at the head (`_evacuate`), so that memory stays near what is needed.
+Rows may be out of time order, so a few can keep an old block alive. When most of the ring is past, the living rows of
+its tail block are put in again at the head (`_evacuate`), so that memory stays near what is needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,13 @@ class HashMethod:
             self._link(stream, first)
 
     def candidates(
-        self, stream: int, words: I64Array, hashes: NDArray[np.uint64], groups: NDArray[np.uint16], low: I64Array, high: I64Array
+        self,
+        stream: int,
+        words: I64Array,
+        hashes: NDArray[np.uint64],
+        groups: NDArray[np.uint16],
+        low: I64Array,
+        high: I64Array,
     ) -> Iterator[Pairs]:
         del hashes, groups  # the index knows better
         begin, cursor = 0, -2
@@ -84,7 +90,8 @@ class HashMethod:
 
     def _rows(self, stream: int, first: int, last: int) -> I64Array:
         slots, positions = self._slots[stream], np.arange(first, last, dtype=np.int64)
-        return (slots[(positions >> SHIFT) & (slots.size - 1)].astype(np.int64) << SHIFT) + (positions & (BLOCK - 1))
+        blocks = slots[(positions >> SHIFT) & (slots.size - 1)].astype(np.int64)
+        return np.asarray((blocks << SHIFT) + (positions & (BLOCK - 1)))
 
     def _reserve(self, stream: int, head: int) -> None:
         """Blocks for the positions up to `head`."""
@@ -108,7 +115,9 @@ class HashMethod:
 
     def _is_mostly_past(self, stream: int, before: int) -> bool:
         ring = self._ring(stream)
-        return 2 * chains.count_past(before, ring, self.stores[stream].newest) > (ring.head >> SHIFT) - (ring.tail >> SHIFT)
+        return 2 * chains.count_past(before, ring, self.stores[stream].newest) > (ring.head >> SHIFT) - (
+            ring.tail >> SHIFT
+        )
 
     def _evacuate(self, stream: int, before: int) -> None:
         """Put the living rows of the tail block in again as the newest; then the block is past."""

@@ -1,11 +1,11 @@
 """Station 6 of 8, join: what happens to a batch (a, b] of a set of groups (DESIGN §2 and §3).
 
-Rule 1: stream by stream, new rows meet what is kept of the other streams, then are kept themselves. So each combination
-appears once, with the member whose batch came last, and where batches are cut does not matter.
-Rule 2: a candidate becomes a result if the real keys are equal, count windows hold, and `where` is true; then its members
-have matched; then `filter` is tried on what will be shown.
-Rule 3: after the rows, the watermarks of b: rows without a partner close (and are told if the join type wants it), then
-what is past expires. Nothing here looks at a clock.
+Rule 1: stream by stream, new rows meet what is kept of the other streams, then are kept themselves. So each
+combination appears once, with the member whose batch came last, and where batches are cut does not matter.
+Rule 2: a candidate becomes a result if the real keys are equal, count windows hold, and `where` is true; then its
+members have matched; then `filter` is tried on what will be shown.
+Rule 3: after the rows, the watermarks of b: rows without a partner close (and are told if the join type wants it),
+then what is past expires. Nothing here looks at a clock.
 
 `on_batch` is a generator of bounded parts; it must be exhausted before the next call.
 """
@@ -24,14 +24,14 @@ from joinery.join.protocol import Method
 from joinery.join.results import Combination, Kind, ResultPart
 from joinery.join.state import MatchJournal
 from joinery.model.ids import GroupId
-from joinery.model.quantities import CountWindow, TimeWindow, Window
+from joinery.model.quantities import CountWindow, Window
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.partition.hashing import groups_of
 from joinery.partition.keys import equal_keys
 from joinery.window import sliding
 from joinery.window.layout import RowLayout
-from joinery.window.sliding import Marks
+from joinery.window.sliding import Floor, Marks
 from joinery.window.store import KEYLESS, MATCHED, TIME, RowStore
 
 
@@ -47,6 +47,9 @@ class WindowJoin:
         self._held[list(range(plan.partitions) if groups is None else groups)] = True
         self._watermarks = np.full((plan.streams, plan.partitions), DEAD, np.int64)
         self._counts = np.zeros((plan.streams, plan.partitions), np.int64)
+        self._closed = np.full((plan.streams, plan.partitions), DEAD, np.int64)
+        self.floors: tuple[tuple[Floor, ...], ...] = ()
+        """Of every change of the windows, one per stream; whoever takes a group over must know them."""
 
     @property
     def held(self) -> NDArray[np.bool_]:
@@ -58,15 +61,20 @@ class WindowJoin:
         counts = tuple(self._counts[:, group].tolist()) if self.plan.runs_in_order else ()
         return Marks(tuple(self._watermarks[:, group].tolist()), counts)
 
+    def closed_of(self, group: GroupId) -> tuple[int, ...]:
+        """Per stream: the clock below which the group's rows have closed under the windows in force."""
+        return tuple(self._closed[:, group].tolist())
+
     def bytes_held(self) -> int:
         """Memory of windows and index."""
         return self.method.bytes_held()
 
     # --- groups come and go
 
-    def assign(self, group: GroupId, marks: Marks) -> None:
-        """The group is here from now on, at these marks."""
+    def assign(self, group: GroupId, marks: Marks, closed: tuple[int, ...]) -> None:
+        """The group is here from now on, at these marks; its rows have closed up to these clocks."""
         self._held[group] = True
+        self._closed[:, group] = closed
         self._watermarks[:, group] = marks.watermarks
         self._counts[:, group] = marks.counts or 0
 
@@ -91,6 +99,8 @@ class WindowJoin:
         self._watermarks[:, wanted] = np.array(marks.watermarks)[:, None]
         if marks.counts:
             self._counts[:, wanted] = np.array(marks.counts)[:, None]
+        for stream, window in enumerate(self.windows):
+            self._closed[stream, wanted] = sliding.past_before(stream, window, marks)
         yield from self._close(marks, wanted)
         self._expire()
 
@@ -129,25 +139,32 @@ class WindowJoin:
 
     def _meet(self, batch: TupleBatch, groups: NDArray[np.uint16], matched: NDArray[np.bool_]) -> Iterator[ResultPart]:
         stream = batch.stream
-        by = np.arange(len(batch), dtype=np.int32) if batch.keyed is None else np.flatnonzero(batch.keyed).astype(np.int32)
+        by = (
+            np.arange(len(batch), dtype=np.int32)
+            if batch.keyed is None
+            else np.flatnonzero(batch.keyed).astype(np.int32)
+        )
         whole = by.size == len(batch)
         start = Combination(self.method.stores, {}, batch, by, groups)
         times = batch.times if whole else batch.times[by]
         others = [other for other in range(self.plan.streams) if other != stream]
         reach = (times, sliding.deadline(times, self.windows[stream]))
+        key = self.plan.formats[stream].key
+        keys = [] if key.is_word else key.canonical(batch.rows)
         for found in self._expand(start, groups, reach, others):
-            for good in self._proven(found).holding(self.plan.where, self.plan).pieces():
+            for good in self._proven(found, keys).holding(self.plan.where, self.plan).pieces():
                 yield from self._tell(good, matched)
 
     def _expand(
         self, part: Combination, groups: NDArray[np.uint16], reach: tuple[I64Array, I64Array], streams: list[int]
     ) -> Iterator[Combination]:
         """Grow combinations by one stream after the other; `reach` is latest time and deadline of each."""
-        batch, by = part.batch, part.by
-        assert batch is not None and by is not None  # noqa: S101, PT018 - a growing combination starts in a batch
+        batch, by = part.origin()
         (latest, deadline), stream, window = reach, streams[0], self.windows[streams[0]]
         whole = by.size == len(batch) and not part.rows
-        words, hashes, own = (batch.words, batch.hashes, groups) if whole else (batch.words[by], batch.hashes[by], groups[by])
+        words, hashes, own = (
+            (batch.words, batch.hashes, groups) if whole else (batch.words[by], batch.hashes[by], groups[by])
+        )
         low = sliding.earliest(latest, window)
         for at, rows in self.method.candidates(stream, words, hashes, own, low, deadline):
             grown = part.with_member(stream, rows, at)
@@ -158,22 +175,22 @@ class WindowJoin:
             further = (np.maximum(latest[at], times), np.minimum(deadline[at], sliding.deadline(times, window)))
             yield from self._expand(grown, groups, further, streams[1:])
 
-    def _proven(self, part: Combination) -> Combination:
-        """Those whose real keys are equal, not only their hashes, and whose members are in their count windows."""
-        batch, by = part.batch, part.by
-        assert batch is not None and by is not None  # noqa: S101, PT018 - see _expand
-        own = self.plan.formats[batch.stream].key
-        if not own.is_word:
-            mine = [column.take(pa.array(by)) for column in own.canonical(batch.rows)]
-            for stream in part.rows:
-                columns = {name: part.column(stream, number) for name, number in self._key_columns(stream)}
-                equal = equal_keys(mine, self.plan.formats[stream].key.canonical(pa.RecordBatch.from_pydict(columns)))
-                if not equal.all():
-                    return self._proven(part.keep(equal))
-        if self.plan.runs_in_order and batch.order is not None:
+    def _proven(self, part: Combination, keys: list[pa.Array]) -> Combination:
+        """Those whose real keys are equal, not only their hashes, and whose members are in their count windows.
+
+        `keys` are the batch's canonical key columns; none if the word is the key.
+        """
+        for stream in list(part.rows) if keys else ():
+            mine = [column.take(pa.array(part.origin()[1])) for column in keys]
+            columns = {name: part.column(stream, number) for name, number in self._key_columns(stream)}
+            theirs = self.plan.formats[stream].key.canonical(pa.RecordBatch.from_pydict(columns))
+            part = part.keep_if(equal_keys(mine, theirs))
+        batch, by = part.origin()
+        if batch.order is not None and self.plan.runs_in_order:
             members = [(stream, self.method.stores[stream].order_of(rows)) for stream, rows in part.rows.items()]
-            inside = sliding.in_count_windows(self.windows, [*members, (batch.stream, batch.order.take(by))])
-            return part if inside.all() else part.keep(inside)
+            part = part.keep_if(
+                sliding.in_count_windows(self.windows, [*members, (batch.stream, batch.order.take(by))])
+            )
         return part
 
     def _key_columns(self, stream: int) -> list[tuple[str, int]]:
@@ -194,8 +211,7 @@ class WindowJoin:
 
     def _note_matches(self, part: Combination, matched: NDArray[np.bool_]) -> Combination:
         """Set matched bits on both sides; a semi join goes on with the first match of each row of stream 0."""
-        batch, by, first = part.batch, part.by, np.empty(0, np.int64)
-        assert batch is not None and by is not None  # noqa: S101, PT018 - see _expand
+        (batch, by), first = part.origin(), np.empty(0, np.int64)
         if batch.stream == 0:
             hits, index = np.unique(by, return_index=True)
             first = index[~matched[hits]]
@@ -232,15 +248,22 @@ class WindowJoin:
                 yield from self._show(piece)
             store.kill(rows)
 
-    def change_windows(self, windows: tuple[Window, ...], floors: tuple[int, ...]) -> None:
-        """New windows from the next record on; kept rows whose clock is below their stream's floor match nothing more.
+    def change_windows(self, windows: tuple[Window, ...], floors: tuple[int, ...], upto: tuple[int, ...]) -> None:
+        """New windows from the next record on; rows up to now with a clock below their stream's floor match no more.
 
-        The floor is where the old windows had closed everything (DESIGN §3): a window that grows must not wake the dead.
+        `upto` is each stream's last serial number now (position; rank in order), known where the change was recorded.
+        The floor is up to where the old windows had closed (DESIGN §3): a window that grows must not wake the dead.
         """
-        for stream, floor in enumerate(floors):
+        left = []
+        for stream, (floor, window) in enumerate(zip(floors, windows, strict=True)):
             store = self.method.stores[stream]
+            left.append(Floor(upto[stream], floor, store.clock_lane))
             store.kill(store.rows_before(floor, np.ones_like(self._held)))
-        self.windows = windows
+            store.use_clock(_clock_lane(stream, window))
+        self.windows, self.floors = windows, (*self.floors, tuple(left))
+        self._closed[:] = (
+            DEAD  # by the new windows nothing has closed yet; what the old ones closed lies below the floors
+        )
 
     def _expire(self) -> None:
         """Free what is past for every group that is here: one that lags behind still needs its rows."""
@@ -253,12 +276,17 @@ class WindowJoin:
             self.method.expire(stream, sliding.past_before(stream, window, slowest))
 
 
+def _clock_lane(stream: int, window: Window) -> int | None:
+    """A row in a count window is as old as the rows after it are many: its clock is its own count (rank is lane 0)."""
+    return 1 + stream if isinstance(window, CountWindow) else None
+
+
 def _method(plan: JoinPlan) -> Method:
     lanes = 1 + plan.streams if plan.runs_in_order else 0
     stores = []
     for stream, form in enumerate(plan.formats):
         layout = RowLayout.of(form)
         rows = BLOCK if plan.method == "hash" else NestedLoopMethod.block_rows(layout, plan.block_bytes)
-        clock = 1 + stream if isinstance(plan.windows[stream], CountWindow) else None
+        clock = _clock_lane(stream, plan.windows[stream])
         stores.append(RowStore(layout, rows, order_lanes=lanes, clock_lane=clock))
     return HashMethod(stores) if plan.method == "hash" else NestedLoopMethod(stores, plan)

@@ -1,13 +1,13 @@
 """Station 6 of 8, join, method `nested-loop`: block nested loops over mini-groups (seed 000 §IV.D, thesis §7.4.4).
 
-A tuple is *fresh* from its arrival until it has met the other windows. Fresh tuples are mapped to their mini-groups and
-pass, a head block at a time, over all blocks of the other streams' mini-window; only then do they enter the head block of
-their own. So fresh tuples of two streams never meet twice, and a block cannot expire before fresh tuples have met it:
-expiry comes with the watermark, after the batch. A block expires when its newest tuple is past; each pair is checked by
-its own times.
+A tuple is *fresh* from its arrival until it has met the other windows. Fresh tuples are mapped to their mini-groups
+and pass, a head block at a time, over all blocks of the other streams' mini-window; only then do they enter the head
+block of their own. So fresh tuples of two streams never meet twice, and a block cannot expire before fresh tuples
+have met it: expiry comes with the watermark, after the batch. A block expires when its newest tuple is past; each
+pair is checked by its own times.
 
-Fine tuning keeps the mini-groups of a group in θ..2θ bytes, all streams together: what a fresh tuple has to pass over no
-longer grows with the window. Splitting and merging follow `joinery.partition.extendible`.
+Fine tuning keeps the mini-groups of a group in θ..2θ bytes, all streams together: what a fresh tuple has to pass over
+no longer grows with the window. Splitting and merging follow `joinery.partition.extendible`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +23,7 @@ from joinery.model.ids import GroupId
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.partition.extendible import Directory, Merge, Split, separating_bit, tune
+from joinery.window.arrays import grown
 from joinery.window.layout import RowLayout
 from joinery.window.store import KEYLESS, RowStore
 
@@ -62,7 +63,13 @@ class NestedLoopMethod:
             self._tune(np.unique(self._group_of[large]).tolist())
 
     def candidates(
-        self, stream: int, words: I64Array, hashes: NDArray[np.uint64], groups: NDArray[np.uint16], low: I64Array, high: I64Array
+        self,
+        stream: int,
+        words: I64Array,
+        hashes: NDArray[np.uint64],
+        groups: NDArray[np.uint16],
+        low: I64Array,
+        high: I64Array,
     ) -> Iterator[Pairs]:
         store = self.stores[stream]
         minis = self._minis(groups, hashes)
@@ -112,22 +119,26 @@ class NestedLoopMethod:
         return {mini: int(sizes[mini]) for mini in self._directories[group].buckets()}
 
     def bytes_held(self) -> int:
-        return sum(store.bytes_held() for store in self.stores) + sum(chain.nbytes for chain in self._following + self._owner)
+        return sum(store.bytes_held() for store in self.stores) + sum(
+            chain.nbytes for chain in self._following + self._owner
+        )
 
     # --- chains
 
     def _chains(self, stream: int) -> Chains:
         return Chains(self._first[stream], self._last[stream], self._following[stream], self._owner[stream])
 
-    def _append(self, batch: TupleBatch, minis: NDArray[np.int32], groups: NDArray[np.uint16], flags: NDArray[np.uint8]) -> None:
+    def _append(
+        self, batch: TupleBatch, minis: NDArray[np.int32], groups: NDArray[np.uint16], flags: NDArray[np.uint8]
+    ) -> None:
         stream, store = batch.stream, self.stores[batch.stream]
         order = np.argsort(minis, kind="stable")
         sorted_minis = minis[order]
         needed = blocks.blocks_needed(sorted_minis, self._last[stream], store.fill, store.block_rows)
         new = np.array([store.take_block() for _ in range(needed)], np.int32)
         if self._owner[stream].size < store.blocks:
-            self._following[stream] = _longer(self._following[stream], store.blocks)
-            self._owner[stream] = _longer(self._owner[stream], store.blocks)
+            self._following[stream] = grown(self._following[stream], store.blocks, -1)
+            self._owner[stream] = grown(self._owner[stream], store.blocks, -1)
         rows = np.empty(order.size, np.int64)
         blocks.place(sorted_minis, self._chains(stream), store.fill, store.block_rows, new, rows)
         store.write(rows, batch, order, groups, flags)
@@ -178,10 +189,10 @@ class NestedLoopMethod:
         if not self._free:
             held = self._group_of.size
             self._free = list(range(2 * held - 1, held - 1, -1))
-            self._group_of = _longer(self._group_of, 2 * held)
+            self._group_of = grown(self._group_of, 2 * held, -1)
             self._rows = np.concatenate((self._rows, np.zeros_like(self._rows)), axis=1)
-            self._first = [_longer(first, 2 * held) for first in self._first]
-            self._last = [_longer(last, 2 * held) for last in self._last]
+            self._first = [grown(first, 2 * held, -1) for first in self._first]
+            self._last = [grown(last, 2 * held, -1) for last in self._last]
         mini = self._free.pop()
         self._group_of[mini] = group
         return mini
@@ -245,9 +256,3 @@ class NestedLoopMethod:
 def tuple_bytes(layout: RowLayout) -> int:
     """Bytes of a tuple as it came: fixed widths, and what the row keeps of a text (its bytes are in the heap)."""
     return sum(field.width or field.type.bit_width // 8 or 1 for field in layout.fields)
-
-
-def _longer(array: NDArray[np.int64] | NDArray[np.int32], size: int) -> NDArray[np.int64] | NDArray[np.int32]:
-    out = np.full(size, -1, array.dtype)
-    out[: array.size] = array
-    return out

@@ -102,7 +102,7 @@ def _formats(spec: JoinQuerySpec) -> tuple[StreamFormat, ...]:
         time, unit = None, 1
         if stream.time is not None:
             time = stream.time.column
-            unit = unit_ns(schema.field(time).type, stream.time.unit)
+            unit = unit_ns(schema.field(time).type, stream.time.unit or "ns")
         found.append(StreamFormat(index, stream.name, schema, KeyForm(stream.name, tuple(names), forms), time, unit))
     return tuple(found)
 

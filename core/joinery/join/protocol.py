@@ -23,7 +23,13 @@ class Method(Protocol):
         """Keep the rows of a batch; from now on they are found by `candidates`."""
 
     def candidates(
-        self, stream: int, words: I64Array, hashes: NDArray[np.uint64], groups: NDArray[np.uint16], low: I64Array, high: I64Array
+        self,
+        stream: int,
+        words: I64Array,
+        hashes: NDArray[np.uint64],
+        groups: NDArray[np.uint16],
+        low: I64Array,
+        high: I64Array,
     ) -> Iterator[Pairs]:
         """All kept rows of `stream` with an equal word and a time in [low, high], in bounded parts."""
 

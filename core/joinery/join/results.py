@@ -6,7 +6,7 @@ A combination names rows; columns are gathered late, once, and only those that a
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from joinery.join.plan import JoinPlan
+from joinery.model.errors import require
 from joinery.model.expression_arrow import Predicate
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.store import PLACE, RowStore
-
 
 _TEXT_LIMIT: Final = 1 << 30
 
@@ -60,6 +60,11 @@ class Combination:
     def __len__(self) -> int:
         return int(self.by.size) if self.by is not None else int(next(iter(self.rows.values())).size)
 
+    def origin(self) -> tuple[TupleBatch, NDArray[np.int32]]:
+        """The batch of the newest member, and where it stands there."""
+        require(self.batch is not None and self.by is not None, "rows that closed have no batch")
+        return cast("TupleBatch", self.batch), cast("NDArray[np.int32]", self.by)
+
     def with_member(self, stream: int, rows: I64Array, at: NDArray[np.int32]) -> "Combination":
         """Grown by a member: the combinations `at`, each with the row of that stream."""
         known = {other: found[at] for other, found in self.rows.items()}
@@ -94,6 +99,10 @@ class Combination:
         kept._columns = {name: column.take(take) for name, column in self._columns.items()}
         return kept
 
+    def keep_if(self, mask: NDArray[np.bool_]) -> "Combination":
+        """Only those where the mask is true; itself if it is true everywhere."""
+        return self if mask.all() else self.keep(mask)
+
     def holding(self, condition: Predicate | None, plan: JoinPlan) -> "Combination":
         """Those for which a condition is true (not false, not unknown)."""
         if condition is None or len(self) == 0:
@@ -102,8 +111,7 @@ class Combination:
         for stream, name in condition.columns:
             form = next(form for form in plan.formats if form.name == stream)
             columns[stream, name] = self.column(form.index, form.schema.get_field_index(name))
-        mask = condition.mask(columns, len(self))
-        return self if mask.all() else self.keep(mask)
+        return self.keep_if(condition.mask(columns, len(self)))
 
     def times(self) -> I64Array:
         """Time of the latest member."""

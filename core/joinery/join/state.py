@@ -1,8 +1,8 @@
 """The state of a group, taken as an increment since a tag, and put back (DESIGN §3, checkpoints).
 
-An increment holds the rows that came since the tag, the places of rows that matched since then, the marks that the group
-has reached, and its fine-tuning directory. Its cost follows the input, not the window: blocks without a newer row are
-passed over. Put together in the order of their tags, increments give the group as it was at the last one.
+An increment holds the rows that came since the tag, the places of rows that matched since then, the marks that the
+group has reached, and its fine-tuning directory. Its cost follows the input, not the window: blocks without a newer
+row are passed over. Put together in the order of their tags, increments give the group as it was at the last one.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from joinery.model.errors import Bug, require
 from joinery.model.ids import GroupId, RecordNo
 from joinery.model.tuples import I64Array, Order, TupleBatch
-from joinery.window import sliding
-from joinery.window.sliding import Marks
-from joinery.window.store import MATCHED, PLACE
+from joinery.window.sliding import Floor, Marks
+from joinery.window.store import MATCHED
 
 if TYPE_CHECKING:
     from joinery.join.logic import WindowJoin
@@ -38,6 +37,9 @@ class Increment:
     matched: tuple[I64Array, ...]
     """Per stream: places of rows that matched after `since`."""
     marks: Marks
+    closed: tuple[int, ...]
+    """Per stream: the clock below which rows have closed, as told by these marks."""
+    floors: tuple[tuple[Floor, ...], ...]
     directory: tuple[int, ...]
     """Fine tuning; empty if the group is not split."""
 
@@ -99,15 +101,18 @@ class Checkpoints:
             after = np.full(wanted.size, -1, np.int64)
             for group, tagged in known.items():
                 after[group] = tagged.serials[stream]
-            taken.append(_by_group(method.stores[stream].read(method.stores[stream].rows_of(wanted, after)), list(groups)))
+            taken.append(
+                _by_group(method.stores[stream].read(method.stores[stream].rows_of(wanted, after)), list(groups))
+            )
         found = []
         for group in groups:
             rows, flags = zip(*(part[group] for part in taken), strict=True)
             matched = tuple(self._matched(stream, known[group], group, since) for stream in range(streams))
-            marks, directory = self.join.marks_of(group), method.directory(group)
-            found.append(Increment(group, tag, since, rows, flags, matched, marks, directory))
+            marks, closed, directory = self.join.marks_of(group), self.join.closed_of(group), method.directory(group)
+            found.append(Increment(group, tag, since, rows, flags, matched, marks, closed, self.join.floors, directory))
             tops = tuple(
-                max(old, int(batch.serials.max(initial=-1))) for old, batch in zip(known[group].serials, rows, strict=True)
+                max(old, int(batch.serials.max(initial=-1)))
+                for old, batch in zip(known[group].serials, rows, strict=True)
             )
             self._tags.setdefault(group, {})[tag] = _Tag(tops, journal)
         return found
@@ -117,14 +122,16 @@ class Checkpoints:
         group, last = increments[0].group, increments[-1]
         require(not self.join.held[group], f"group {group} is already here")
         require(increments[0].since is None, f"increments of group {group} start after tag {increments[0].since}")
-        self.join.assign(group, last.marks)
+        self.join.assign(group, last.marks, last.closed)
+        self.join.floors = max(self.join.floors, last.floors, key=len)
         self.join.method.shape(group, last.directory)
         tops = []
         for stream in range(self.join.plan.streams):
             batch, flags = _put_together(stream, increments)
             tops.append(int(batch.serials.max(initial=-1)))
-            before = sliding.past_before(stream, self.join.windows[stream], last.marks)
-            living = self.join.method.stores[stream].clocks_of(batch) >= before
+            living = self.join.method.stores[stream].clocks_of(batch) >= last.closed[stream]
+            for floors in last.floors:
+                living &= ~floors[stream].buries(batch)
             batch, flags = (batch, flags) if living.all() else (batch.take(living), flags[living])
             if len(batch):
                 self.join.method.insert(batch, np.full(len(batch), group, np.uint16), flags)
@@ -187,7 +194,9 @@ def concat(batches: Sequence[TupleBatch]) -> TupleBatch:
     if any(batch.keyed is not None for batch in batches):
         keyed = np.concatenate([np.ones(len(b), np.bool_) if b.keyed is None else b.keyed for b in batches])
     orders = [batch.order for batch in batches if batch.order is not None]
-    order = Order(np.concatenate([o.ranks for o in orders]), np.concatenate([o.counts for o in orders])) if orders else None
+    order = (
+        Order(np.concatenate([o.ranks for o in orders]), np.concatenate([o.counts for o in orders])) if orders else None
+    )
     table = pa.Table.from_batches([batch.rows for batch in batches]).combine_chunks()
     rows = table.to_batches()[0] if table.num_rows else first.rows
     return replace(

@@ -1,0 +1,1 @@
+"""The words of Joinery as types: specs, batches, ids, times, errors."""

@@ -57,9 +57,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The remedy for an unknown name: the nearest known one, else the list of them."""
     candidates = list(known)
     near = nearest(name, candidates)
+    return f"did you mean {near}?" if near is not None else _one_of(candidates)
+
+
+def which_column(stream: str, column: str, known: Iterable[tuple[str, str]]) -> str:
+    """The remedy for an unknown column: a near one of that stream, or that column of a stream with another name."""
+    pairs = list(known)
+    near = nearest(column, [name for held, name in pairs if held == stream])
     if near is not None:
-        return f"did you mean {near}?"
+        return f"did you mean {stream}.{near}?"
+    elsewhere = [held for held, name in pairs if name == column and held != stream]
+    if elsewhere:
+        return f"did you mean {nearest(stream, elsewhere) or elsewhere[0]}.{column}?"
+    return _one_of([f"{held}.{name}" for held, name in pairs])
+
+
+def _one_of(candidates: list[str]) -> str:
     if not candidates:
         return "take it out"
-    listed = ", ".join(candidates[:12]) + (", ..." if len(candidates) > 12 else "")
-    return f"take it out, or use one of: {listed}"
+    return f"use one of: {', '.join(candidates[:12])}" + (", ..." if len(candidates) > 12 else "")

@@ -10,7 +10,8 @@ evaluated as code.
 - **NaN** equals itself and is greater than all numbers, as in DuckDB.
 
 Where DuckDB differs: it stops the query on overflow (there `try(a + b)` is our a + b), gives infinity for x / 0 (there
-`a / nullif(b, 0)`), and computes small integers in their own width.
+`a / nullif(b, 0)`), computes small integers in their own width, and
+brings the three of a `between` to one type where SQL and we make two comparisons.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from joinery.model import expression_kernels as kernels
-from joinery.model.complaints import did_you_mean
+from joinery.model.complaints import did_you_mean, which_column
 from joinery.model.errors import BadExpression
 from joinery.model.expression import Expr, columns
 from joinery.model.expression_functions import FUNCTIONS, Argument, Unfit
@@ -143,7 +144,9 @@ class _Compiler:
         """A part that must be true or false (or null)."""
         term = self.term(node)
         if term.kind not in (BOOL, NULL):
-            self._refuse(node.at, f"a value of type {term.kind}", "a condition, true or false", "compare it with a value")
+            self._refuse(
+                node.at, f"a value of type {term.kind}", "a condition, true or false", "compare it with a value"
+            )
         return _converted(term, BOOL)
 
     def _literal(self, node: Literal) -> Term:
@@ -162,8 +165,7 @@ class _Compiler:
         key = (node.stream, node.column)
         declared = self._types.get(key)
         if declared is None:
-            known = [f"{stream}.{column}" for stream, column in self._types]
-            remedy = did_you_mean(f"{node.stream}.{node.column}", known).replace("take it out, or use", "use")
+            remedy = which_column(node.stream, node.column, self._types)
             self._refuse(node.at, f"{node.stream}.{node.column}", "a column that can be seen here", remedy)
         kind = read_type(declared)
         return Term(kind, lambda rows: _read(rows[key], kind.arrow))
@@ -225,7 +227,12 @@ class _Compiler:
     def _like(self, node: Like) -> Term:
         operand = self.term(node.operand)
         if operand.kind not in (TEXT, NULL):
-            self._refuse(node.at, f"a value of type {operand.kind}", "a text before like", "compare other types with = or between")
+            self._refuse(
+                node.at,
+                f"a value of type {operand.kind}",
+                "a text before like",
+                "compare other types with = or between",
+            )
         regex = like_regex(node.pattern, node.escape)
         if regex is None:
             self._refuse(
@@ -239,7 +246,10 @@ class _Compiler:
             return _converted(term, INT)
         if not term.kind.is_numeric:
             self._refuse(
-                node.at, f"a value of type {term.kind}", f"a number in {what}", "texts, times and booleans cannot be computed with"
+                node.at,
+                f"a value of type {term.kind}",
+                f"a number in {what}",
+                "texts, times and booleans cannot be computed with",
             )
         return term
 

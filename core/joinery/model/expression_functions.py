@@ -10,7 +10,7 @@
 | substr(s, from), (s, from, n) | text, literals      | n characters from the first, which is 1            |
 | coalesce(a, b, ...)           | anything that meets | the first that is not null                         |
 | greatest(a, ...), least(...)  | anything that meets | nulls are passed over; NaN is the greatest         |
-| year, month, day, hour (t)    | date, timestamp     | the part as a number; of an instant in UTC         |
+| year, month, day, hour (t)    | date, timestamp     | the part; of an instant in UTC; years -32767 to 32767         |
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from joinery.model.expression_kernels import Datum, absolute_integer, pick
+from joinery.model.expression_kernels import Datum, absolute_integer, pick, round_number
 from joinery.model.expression_types import BYTES, INT, NULL, TEXT, common_type, decimal_within, timestamp_type
 from joinery.model.types import ColumnType, Family
 
@@ -85,7 +85,7 @@ def _round(arguments: Sequence[Argument]) -> Call:
     digits = arguments[1].constant if len(arguments) == 2 else 0
     if not isinstance(digits, int) or isinstance(digits, bool) or not 0 <= digits <= 15:
         raise Unfit("another number of digits", "a literal from 0 to 15")
-    return _rounding(arguments, lambda x: pc.round(x, ndigits=digits, round_mode="half_towards_infinity"))
+    return _rounding(arguments, lambda x: round_number(x, digits))
 
 
 def _floor(arguments: Sequence[Argument]) -> Call:
@@ -170,7 +170,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "length": Function("length(text)", 1, 1, _length),
     "substr": Function("substr(text, from, length)", 2, 3, _substr),
     "coalesce": Function("coalesce(a, b, ...)", 1, 64, _meeting(lambda data: pc.coalesce(*data))),
-    "greatest": Function("greatest(a, b, ...)", 1, 64, _meeting(lambda data: reduce(lambda a, b: pick(">", a, b), data))),
+    "greatest": Function(
+        "greatest(a, b, ...)", 1, 64, _meeting(lambda data: reduce(lambda a, b: pick(">", a, b), data))
+    ),
     "least": Function("least(a, b, ...)", 1, 64, _meeting(lambda data: reduce(lambda a, b: pick("<", a, b), data))),
     "year": Function("year(date)", 1, 1, _part(pc.year, *_DAY)),
     "month": Function("month(date)", 1, 1, _part(pc.month, *_DAY)),

@@ -69,6 +69,18 @@ def absolute_integer(operand: Datum) -> Datum:
     return pc.if_else(pc.less(operand, pa.scalar(0, pa.int64())), negate_integer(operand), operand)
 
 
+def round_number(operand: Datum, digits: int) -> Datum:
+    """Half away from zero; a float too large to have digits behind the point stays as it is, and so does NaN."""
+    if not pa.types.is_floating(operand.type):
+        return pc.round(operand, ndigits=digits, round_mode="half_towards_infinity")
+    whole_from = pa.scalar(2.0**23 if operand.type == pa.float32() else 2.0**52, operand.type)
+    small = pc.less(pc.abs(operand), whole_from)
+    rounded = pc.round(
+        pc.if_else(small, operand, pa.scalar(0, operand.type)), ndigits=digits, round_mode="half_towards_infinity"
+    )
+    return pc.if_else(small, rounded, operand)
+
+
 def rescale_time(operand: Datum, factor: int, kind: pa.DataType) -> Datum:
     """A timestamp in a finer unit; null where it does not fit."""
     return integer_arithmetic("*", operand.cast(pa.int64()), pa.scalar(factor, pa.int64())).cast(kind)

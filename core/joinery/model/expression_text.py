@@ -66,7 +66,9 @@ def tokenize(text: str) -> list[Token]:
         raise BadExpression(text[:60], 0, f"{len(text)} characters", f"at most {MAX_LENGTH}", remedy)
     surrogate = next((at for at, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
     if surrogate is not None:
-        raise BadExpression(show(text), 0, f"half a character at {surrogate + 1}", "text in Unicode", "write it in UTF-8")
+        raise BadExpression(
+            show(text), 0, f"half a character at {surrogate + 1}", "text in Unicode", "write it in UTF-8"
+        )
     tokens, at, end = [], 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)

@@ -109,10 +109,10 @@ def _size_remedy(value: object) -> str:
 
 
 def format_size(size: int) -> str:
-    """The text in the largest unit that divides the size; a size is always a multiple of 1/1024 Ki."""
-    for unit in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "k"):
-        if size and size % BYTES_PER_UNIT[unit] == 0:
-            return f"{size // BYTES_PER_UNIT[unit]}{unit}"
+    """The text in the largest unit of which the size is a multiple, or a multiple of its half."""
+    for unit in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M"):
+        if size >= BYTES_PER_UNIT[unit] and 2 * size % BYTES_PER_UNIT[unit] == 0:
+            return f"{(Decimal(size) / BYTES_PER_UNIT[unit]).normalize():f}{unit}"
     return f"{Decimal(size) / 1000:f}k"
 
 

@@ -42,6 +42,10 @@ def parse_select(text: str) -> SelectItem:
         raise _bad(text, rest[1], "the new name behind as")
     if rest[2].kind is not Kind.END:
         raise _bad(text, rest[2], "the end")
+    if not rest[1].word.isprintable() or rest[1].word != rest[1].word.strip():
+        raise BadExpression(
+            text, rest[1].at, repr(rest[1].word)[:60], "a printable name", "take out what cannot be seen"
+        )
     return SelectItem(stream, column, rest[1].word)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from joinery.model.complaints import BadValue, did_you_mean
+from joinery.model.complaints import BadValue, did_you_mean, which_column
 from joinery.model.errors import BadExpression, Complaint
 from joinery.model.expression import parse
 from joinery.model.expression_arrow import check
@@ -64,7 +64,7 @@ def _key_problems(
     field: str, streams: tuple[StreamSpec, ...], name: str | None, by_stream: Mapping[str, str]
 ) -> Iterator[Complaint]:
     known = [stream.name for stream in streams]
-    for unknown in by_stream.keys() - set(known):
+    for unknown in sorted(by_stream.keys() - set(known)):
         yield Complaint(
             f"{field}.{unknown}",
             f"the unknown stream {unknown}",
@@ -88,7 +88,7 @@ def _key_problems(
 
 
 def _where_names_differ(remedy: str) -> str:
-    return f"{remedy.replace('take it out, or use', 'use')} (where names differ: {{orders: id, fulfilments: order_id}})"
+    return f"{remedy} (where names differ: {{orders: id, fulfilments: order_id}})"
 
 
 def _times(spec: "JoinQuerySpec") -> Iterator[Complaint]:
@@ -174,8 +174,7 @@ def _unresolved(field: str, spec: "JoinQuerySpec", stream: str, column: str) -> 
         return Complaint(
             field, found, f"a column of {first}, the only ones in its results", f"select columns of {first}"
         )
-    known = [f"{held}.{name}" for held, name in spec.result_types]
-    remedy = did_you_mean(f"{stream}.{column}", known).replace("take it out, or use", "use")
+    remedy = which_column(stream, column, spec.result_types)
     return Complaint(field, f"{stream}.{column}", "a column of a stream of this query", remedy)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from joinery.model.complaints import BadValue, did_you_mean, show
@@ -99,20 +100,20 @@ def _remedy(owner: type[Section] | None, name: int | str, detail: ErrorDetails) 
         return f'quote it: "{show(detail["input"])}"'
     if detail["type"] == "literal_error" and isinstance(detail["input"], str):
         expected = str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "").split(", ")
-        return did_you_mean(detail["input"], expected).replace("take it out, or use", "use")
+        return did_you_mean(detail["input"], expected)
     default = default_text(owner, name)
     return f"leave it out for {default}" if default is not None else f"write for example {_example(owner, name)}"
 
 
 def default_text(owner: type[Section] | None, name: int | str) -> str | None:
     """The default of a field as a user would write it; None if it has none, or none that fits on a line."""
-    default = _property(owner, name).get("default")
+    default = owner.defaults().get(str(name)) if owner else None
     return show(default).strip("'") if isinstance(default, (str, int, float)) and default != "" else None
 
 
 def _example(owner: type[Section] | None, name: int | str) -> str:
-    examples = _property(owner, name).get("examples")
-    return _flow(examples[0]) if examples else "a value of that kind"
+    info = field_at(owner, name)
+    return _flow(info.examples[0]) if info and info.examples else "a value of that kind"
 
 
 def _flow(value: object) -> str:
@@ -123,17 +124,15 @@ def _flow(value: object) -> str:
 
 
 def _described(owner: type[Section] | None, name: int | str) -> str:
-    description = _property(owner, name).get("description")
-    sentence = re.split("[;:.]", str(description or "a value"))[0]
+    info = field_at(owner, name)
+    sentence = re.split("[;:.]", info.description if info and info.description else "a value")[0]
     return sentence[0].lower() + sentence[1:]
 
 
-def _property(owner: type[Section] | None, name: int | str) -> dict[str, Any]:
-    """The JSON schema of a field: where its default stands as text, beside example and description."""
-    if owner is None:
-        return {}
-    found: dict[str, Any] = owner.model_json_schema(by_alias=True).get("properties", {}).get(name, {})
-    return found
+def field_at(owner: type[Section] | None, name: int | str) -> FieldInfo | None:
+    """The field of a section by its name in YAML."""
+    infos = owner.model_fields.items() if owner else ()
+    return next((info for attribute, info in infos if name == (info.alias or attribute)), None)
 
 
 def section_at(model: type[Section], place: Place) -> type[Section] | None:
@@ -141,8 +140,8 @@ def section_at(model: type[Section], place: Place) -> type[Section] | None:
     here: type[Section] | None = model
     for step in place:
         if isinstance(step, str):
-            infos = here.model_fields.items() if here else ()
-            here = next((section_in(info.annotation) for name, info in infos if step == (info.alias or name)), None)
+            info = field_at(here, step)
+            here = section_in(info.annotation) if info else None
     return here
 
 

@@ -14,6 +14,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     GetPydanticSchema,
     PlainSerializer,
     PlainValidator,
@@ -59,6 +60,24 @@ class Section(BaseModel):
             return data
         known = {info.alias or name for name, info in cls.model_fields.items()} - cls.keeps_null
         return {name: value for name, value in data.items() if value is not None or name not in known}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The schema with defaults as a user writes them: 2s, not 2000000000."""
+        made = handler(schema)
+        defaults = cls.defaults()
+        for name, described in handler.resolve_ref_schema(made).get("properties", {}).items():
+            described.pop("default", None)
+            if name in defaults:
+                described["default"] = defaults[name]
+        return made
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """The defaults of the fields that have one, by their names in YAML and as YAML holds them."""
+        return cls.model_construct().model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 V = TypeVar("V")

@@ -13,11 +13,14 @@ from pydantic import ValidationError
 
 from joinery.model.complaints import show
 from joinery.model.errors import BadSpec, Complaint
-from joinery.model.spec_complaints import Place, complaints_of, path_of, section_at
+from joinery.model.spec_complaints import Place, complaints_of, field_at, path_of, section_at
 from joinery.model.spec_fields import Section
 
 MAX_COMPLAINTS: Final = 100
 """Complaints that are told at once; nobody reads more."""
+
+MAX_DEPTH: Final = 32
+MAX_VALUES: Final = 100_000
 
 S = TypeVar("S", bound=Section)
 Check = Callable[[S, list[Place]], Iterable[Complaint]]
@@ -25,21 +28,35 @@ Check = Callable[[S, list[Place]], Iterable[Complaint]]
 
 def parse_section(model: type[S], raw: object, root: Place, check: Check[S]) -> S:
     """The model that a mapping describes, or `BadSpec` with every complaint about it."""
+    here = path_of(root) or "the query"
     if not isinstance(raw, Mapping):
-        raise BadSpec([Complaint(path_of(root) or "the query", show(raw), "a mapping", "write its fields by name")])
+        raise BadSpec([Complaint(here, show(raw), "a mapping", "write its fields by name")])
+    if _is_excessive(raw):
+        found = f"more than {MAX_DEPTH} levels or {MAX_VALUES} values"
+        raise BadSpec([Complaint(here, found, "a query", "is this the right file?")])
     try:
         made = model.model_validate(raw)
-        broken: list[Place] = []
-        complaints: list[Complaint] = []
-        complaints.extend(check(made, broken))
     except ValidationError as error:
-        found = list(complaints_of(model, error, root))
-        broken, complaints = [place for place, _ in found], [complaint for _, complaint in found]
-        complaints.extend(_checks_of_the_rest(model, raw, broken, check))
-    else:
-        if not complaints:
-            return made
-    raise BadSpec(_bounded(complaints))
+        refused = list(complaints_of(model, error, root))
+        complaints = [complaint for _, complaint in refused]
+        complaints.extend(_checks_of_the_rest(model, raw, [place for place, _ in refused], check))
+        raise BadSpec(_bounded(complaints)) from None
+    if complaints := list(check(made, [])):
+        raise BadSpec(_bounded(complaints))
+    return made
+
+
+def _is_excessive(raw: object) -> bool:
+    """Whether an input is too deep or too large to be a query; without recursion, and it ends for a circle too."""
+    waiting, seen = [(raw, 1)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        seen += 1
+        inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+        if depth > MAX_DEPTH or seen + len(inside) > MAX_VALUES:
+            return True
+        waiting.extend((held, depth + 1) for held in inside)
+    return False
 
 
 def _bounded(complaints: list[Complaint]) -> list[Complaint]:
@@ -95,10 +112,8 @@ def _example(model: type[Section], place: Place) -> Any:
     if isinstance(place[-1], int):
         entries = _example(model, place[:-1]) if len(place) > 1 else None
         return entries[0] if isinstance(entries, list) else None
-    owner = section_at(model, place[:-1])
-    infos = owner.model_fields.items() if owner else ()
-    examples = next((info.examples for attribute, info in infos if place[-1] == (info.alias or attribute)), None)
-    return examples[0] if examples else None
+    info = field_at(section_at(model, place[:-1]), place[-1])
+    return info.examples[0] if info and info.examples else None
 
 
 def touches(broken: Iterable[Place], *read: str) -> bool:

@@ -224,6 +224,14 @@ class JoinSpec(Section):
     method: Literal["hash", "nested-loop"] = "hash"
     """How matches are found."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _on_is_a_word(cls, data: object) -> object:
+        """YAML 1.1, which kubectl and Helm read, takes the bare key `on` for true."""
+        if isinstance(data, dict) and "on" not in data:
+            return {"on" if name is True or name == "true" else name: value for name, value in data.items()}
+        return data
+
 
 class LateSpec(Section):
     """What happens to late rows besides being counted."""

@@ -1,8 +1,9 @@
 """Hash bits of a key: the same in every process, on every run and machine.
 
-A key's hash has 64 bits. Its high 32 bits choose the partition (scaled to n_part, so no bit of them is left over for a
-second use), its low 32 bits choose the mini-group in a directory (fine tuning). The two are independent, as fine tuning
-needs: with the bits of `hash mod n_part` the first doublings would split nothing. The join index mixes once more.
+A key's hash has 64 bits. Its high 32 bits choose the partition (scaled to n_part, so no bit of them is left over for
+a second use), its low 32 bits choose the mini-group in a directory (fine tuning). The two are independent, as fine
+tuning needs: with the bits of `hash mod n_part` the first doublings would split nothing. The join index mixes once
+more.
 
 Source: seed 000 §IV.C (partitioning) and §IV.D (h(k) of the extendible hash); the finalizer is splitmix64's.
 """

@@ -65,7 +65,9 @@ class KeyForm:
         try:
             return column if column.type == form else column.cast(form)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise BadBatch(self.stream, f"{name}: {error}", f"keys that fit {form}", "send keys in that range") from error
+            raise BadBatch(
+                self.stream, f"{name}: {error}", f"keys that fit {form}", "send keys in that range"
+            ) from error
 
     def digest(self, rows: pa.RecordBatch) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_] | None]:
         """Hashes, words, and which rows have a key at all (None: every row)."""

@@ -1,0 +1,1 @@
+"""What is kept of a stream, for how long, and what its watermark says."""

@@ -5,11 +5,11 @@ A value may run over the end of a chunk into the next one of its block. Nothing 
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from joinery.model.errors import require
 from joinery.model.tuples import I64Array
 from joinery.window import packing
+from joinery.window.arrays import grown, readonly
 from joinery.window.layout import Field
 
 
@@ -34,19 +34,21 @@ class Heap:
 
     def write(self, column: pa.Array, source: I64Array, to: I64Array, rows: I64Array, stride: int, offset: int) -> None:
         """Append the values of the source rows to the heaps of the blocks of `to`."""
-        starts = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+        starts = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1].astype(
+            np.int64
+        )
         data = column.buffers()[2]
         raw = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
-        raw = raw.view()
-        raw.flags.writeable = False
         blocks_touched = np.unique(to // self._block_rows).size
         self._reserve(int((starts[source + 1] - starts[source]).sum()) // self._chunk_bytes + 2 * blocks_touched + 1)
         self._free_count = packing.write_heap(
-            raw, starts, source, to, self._block_rows, rows, stride, offset,
+            readonly(raw), starts, source, to, self._block_rows, rows, stride, offset,
             self._bytes, self._chunk_bytes, self._next, self._last, self._fill, self._free, self._free_count,
         )  # fmt: skip
 
-    def read(self, rows: I64Array, at: I64Array, stride: int, field: Field, validity: pa.Buffer | None, nulls: int) -> pa.Array:
+    def read(
+        self, rows: I64Array, at: I64Array, stride: int, field: Field, validity: pa.Buffer | None, nulls: int
+    ) -> pa.Array:
         """A text or binary column of these rows."""
         offsets = np.empty(at.size + 1, np.int32)
         total = packing.heap_lengths(rows, at, stride, field.offset // 8, offsets)
@@ -67,15 +69,9 @@ class Heap:
             return
         held = self._next.size
         total = max(2 * held, held + chunks - self._free_count, 64)
-        self._bytes = _longer(self._bytes, total * self._chunk_bytes)
-        self._next = _longer(self._next, total)
+        self._bytes = grown(self._bytes, total * self._chunk_bytes)
+        self._next = grown(self._next, total)
         free = np.empty(total, np.int32)
         free[: total - held] = np.arange(total - 1, held - 1, -1)
         free[total - held : total - held + self._free_count] = self._free[: self._free_count]
         self._free, self._free_count = free, total - held + self._free_count
-
-
-def _longer(array: NDArray[np.uint8] | NDArray[np.int32], size: int) -> NDArray[np.uint8] | NDArray[np.int32]:
-    out = np.empty(size, array.dtype)
-    out[: array.size] = array
-    return out

@@ -1,9 +1,9 @@
 """How the columns of a stored row are laid out: what is kept, what can be told from its time and key.
 
 Rule 1: nothing is kept twice. The time column and a key of one integer are not packed: they are read back from the
-row's time and word. Rule 2: everything else of fixed width is packed into one row of bytes, the wide columns first, so
-that gathering a row for a result costs one cache miss, not one per column. Rule 3: a text or binary is 16 bytes in the
-row (address and length) that point into the heap of the row's block.
+row's time and word. Rule 2: everything else of fixed width is packed into one row of bytes, the wide columns first,
+so that gathering a row for a result costs one cache miss, not one per column. Rule 3: a text or binary is 16 bytes in
+the row (address and length) that point into the heap of the row's block.
 """
 
 from dataclasses import dataclass
@@ -77,9 +77,7 @@ class RowLayout:
                 placed[field.name] = at
                 at += field.width
         stride = (at + 7) // 8 * 8 if any(field.width % 8 == 0 for field in found if field.width) else at
-        fields = tuple(
-            Field(f.name, f.type, f.home, placed.get(f.name, 0), f.width, f.scale) for f in found
-        )
+        fields = tuple(Field(f.name, f.type, f.home, placed.get(f.name, 0), f.width, f.scale) for f in found)
         return RowLayout(stream.index, stream.schema, stream.key.is_word, fields, stride)
 
 

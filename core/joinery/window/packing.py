@@ -19,7 +19,9 @@ Bytes = NDArray[np.uint8]
 
 
 @njit(cache=True, nogil=True)
-def pack_words(source: U64Array, order: I64Array, to: I64Array, rows: U64Array, stride: int, offset: int, width: int) -> None:
+def pack_words(
+    source: U64Array, order: I64Array, to: I64Array, rows: U64Array, stride: int, offset: int, width: int
+) -> None:
     """Columns whose width is a multiple of 8: copied by 8 bytes (all three measures in words)."""
     for i in range(to.size):
         into, out_of = to[i] * stride + offset, order[i] * width
@@ -38,6 +40,7 @@ def pack_bytes(source: Bytes, order: I64Array, to: I64Array, rows: Bytes, stride
 
 @njit(cache=True, nogil=True)
 def unpack_words(rows: U64Array, at: I64Array, stride: int, offset: int, width: int, out: U64Array) -> None:
+    """The way back of `pack_words`."""
     for i in range(at.size):
         if i + _AHEAD < at.size:
             prefetch(rows, at[i + _AHEAD] * stride + offset)
@@ -48,6 +51,7 @@ def unpack_words(rows: U64Array, at: I64Array, stride: int, offset: int, width: 
 
 @njit(cache=True, nogil=True)
 def unpack_bytes(rows: Bytes, at: I64Array, stride: int, offset: int, width: int, out: Bytes) -> None:
+    """The way back of `pack_bytes`."""
     for i in range(at.size):
         if i + _AHEAD < at.size:
             prefetch(rows, at[i + _AHEAD] * stride + offset)
@@ -127,6 +131,7 @@ def read_heap(
     rows: I64Array, at: I64Array, stride: int, offset: int,
     heap: Bytes, chunk_bytes: int, next_chunk: NDArray[np.int32], out: Bytes,
 ) -> None:  # fmt: skip
+    """The bytes of these rows' texts, one after the other."""
     into = 0
     for i in range(at.size):
         address = rows[at[i] * stride + offset]
@@ -162,6 +167,7 @@ def free_heap(
 
 @njit(cache=True, nogil=True)
 def set_nulls(mask: NDArray[np.bool_], order: I64Array, to: I64Array, nulls: Bytes, columns: int, column: int) -> None:
+    """Which of these rows have a null in the column."""
     for i in range(to.size):
         nulls[to[i] * columns + column] = mask[order[i]]
 

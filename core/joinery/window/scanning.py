@@ -1,7 +1,7 @@
 """Kernels over the blocks of a store: writing meta words, finding rows to close, to kill, to take along.
 
-Each passes over the blocks' books first (fill, oldest, newest, serial) and looks into the rows of a block only if they
-can hold what is sought.
+Each passes over the blocks' books first (fill, oldest, newest, serial) and looks into the rows of a block only if
+they can hold what is sought.
 """
 
 import numpy as np
@@ -15,11 +15,12 @@ I64Array = NDArray[np.int64]
 
 @njit(cache=True, nogil=True)
 def write_meta(
-    to: I64Array, source: I64Array, words: I64Array, times: I64Array, places: I64Array, clocks: I64Array, serials: I64Array,
-    groups: NDArray[np.uint16], flags: NDArray[np.uint8], block_rows: int,
+    to: I64Array, source: I64Array, words: I64Array, times: I64Array, places: I64Array,
+    clocks: I64Array, serials: I64Array, groups: NDArray[np.uint16], flags: NDArray[np.uint8], block_rows: int,
     meta: I64Array, row_groups: NDArray[np.uint16], row_flags: NDArray[np.uint8],
     fill: NDArray[np.int32], oldest: I64Array, newest: I64Array, serial: I64Array,
 ) -> None:  # fmt: skip
+    """Meta words, group and flags of new rows, and the books of their blocks."""
     for i in range(to.size):
         row, s = to[i], source[i]
         block, clock = row // block_rows, clocks[s]
@@ -62,6 +63,20 @@ def rows_before(
                 meta[4 * row + 1] = DEAD
         oldest[block] = left
     return count
+
+
+@njit(cache=True, nogil=True)
+def rebook(
+    block_rows: int, top: int, meta: I64Array, clocks: I64Array, lanes: int, lane: int,
+    fill: NDArray[np.int32], oldest: I64Array, newest: I64Array,
+) -> None:  # fmt: skip
+    """The oldest and newest clock of every block's living rows, by another clock."""
+    for block in range(top):
+        oldest[block], newest[block] = np.int64(2**63 - 1), DEAD
+        for row in range(block * block_rows, block * block_rows + fill[block]):
+            if meta[4 * row + 1] != DEAD:
+                clock = clocks[lanes * row + lane]
+                oldest[block], newest[block] = min(oldest[block], clock), max(newest[block], clock)
 
 
 @njit(cache=True, nogil=True)

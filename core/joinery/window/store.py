@@ -5,11 +5,11 @@ Rule 2: rows come and go by blocks; a block is given back when all its rows are 
 Rule 3: a row's four meta words stand together (word, time, place, link), so that a probe costs one cache miss.
 Rule 4: arrays grow by doubling, but pages beyond the blocks in use are never touched: what is held is what is used.
 
-Who decides in which block a row goes is the join method (`joinery.join`): arrival order for `hash`, one chain of blocks
-per mini-group for `nested-loop`. Source: seed 000 §IV.D, blocks of the window partitions.
+Who decides in which block a row goes is the join method (`joinery.join`): arrival order for `hash`, one chain of
+blocks per mini-group for `nested-loop`. Source: seed 000 §IV.D, blocks of the window partitions.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, Order, TupleBatch
-from joinery.window import packing, scanning
+from joinery.window import packing, scanning, sliding
+from joinery.window.arrays import grown, readonly
 from joinery.window.heap import Heap
 from joinery.window.layout import Field, Home, RowLayout
 
@@ -35,8 +36,10 @@ KEYLESS: Final = 2
 class RowStore:
     """Rows of one stream, addressed by number."""
 
-    def __init__(self, layout: RowLayout, block_rows: int, *, order_lanes: int = 0, clock_lane: int | None = None) -> None:
-        """`order_lanes`: rank and counts of a query with count windows; `clock_lane`: the count that is this stream's clock."""
+    def __init__(
+        self, layout: RowLayout, block_rows: int, *, order_lanes: int = 0, clock_lane: int | None = None
+    ) -> None:
+        """With a count window in the query rows have `order_lanes`; one of them (`clock_lane`) may be the clock."""
         self.layout, self.block_rows, self._lanes, self._clock_lane = layout, block_rows, order_lanes, clock_lane
         self.blocks = 0
         self.used_blocks = 0
@@ -77,15 +80,15 @@ class RowStore:
 
     def _grow(self, blocks: int) -> None:
         rows = blocks * self.block_rows
-        self.meta = _grown(self.meta, 4 * rows)
-        self.groups, self.flags = _grown(self.groups, rows), _grown(self.flags, rows)
-        self._packed = _grown(self._packed, rows * self.layout.stride)
-        self.order = _grown(self.order, rows * self._lanes)
+        self.meta = grown(self.meta, 4 * rows)
+        self.groups, self.flags = grown(self.groups, rows), grown(self.flags, rows)
+        self._packed = grown(self._packed, rows * self.layout.stride)
+        self.order = grown(self.order, rows * self._lanes)
         if self._nulls is not None:
-            self._nulls = _grown(self._nulls, rows * len(self.layout.fields))
-        self.fill = _grown(self.fill, blocks, 0)
-        self.oldest, self.newest = _grown(self.oldest, blocks), _grown(self.newest, blocks)
-        self.serial = _grown(self.serial, blocks)
+            self._nulls = grown(self._nulls, rows * len(self.layout.fields))
+        self.fill = grown(self.fill, blocks, 0)
+        self.oldest, self.newest = grown(self.oldest, blocks), grown(self.newest, blocks)
+        self.serial = grown(self.serial, blocks)
         if self.heap is not None:
             self.heap.grow_blocks(blocks)
         self._free[:0] = range(blocks - 1, self.blocks - 1, -1)
@@ -100,7 +103,9 @@ class RowStore:
 
     # --- rows in
 
-    def write(self, to: I64Array, batch: TupleBatch, source: I64Array, groups: NDArray[np.uint16], flags: NDArray[np.uint8]) -> None:
+    def write(
+        self, to: I64Array, batch: TupleBatch, source: I64Array, groups: NDArray[np.uint16], flags: NDArray[np.uint8]
+    ) -> None:
         """Write the rows `source` of a batch as the rows `to`; their blocks are taken, their fill only rises."""
         scanning.write_meta(to, source, batch.words, batch.times, batch.places, self.clocks_of(batch), batch.serials,
                             groups, flags, self.block_rows, self.meta, self.groups, self.flags,
@@ -115,13 +120,17 @@ class RowStore:
             if field.home is Home.PACKED:
                 self._pack(field, column, source, to)
             elif field.home is Home.HEAP and self.heap is not None:
-                self.heap.write(column, source, to, self._packed.view(np.int64), self.layout.stride // 8, field.offset // 8)
+                self.heap.write(
+                    column, source, to, self._packed.view(np.int64), self.layout.stride // 8, field.offset // 8
+                )
 
     def _pack(self, field: Field, column: pa.Array, source: I64Array, to: I64Array) -> None:
         raw = _bytes_of(column, field.width)
         stride, offset, width = self.layout.stride, field.offset, field.width
         if width % 8 == 0:
-            packing.pack_words(raw.view(np.uint64), source, to, self._packed.view(np.uint64), stride // 8, offset // 8, width // 8)
+            packing.pack_words(
+                raw.view(np.uint64), source, to, self._packed.view(np.uint64), stride // 8, offset // 8, width // 8
+            )
         else:
             packing.pack_bytes(raw, source, to, self._packed, stride, offset, width)
 
@@ -135,18 +144,32 @@ class RowStore:
 
     def clocks_of(self, batch: TupleBatch) -> I64Array:
         """What the window measures a batch's rows by: their times, or counts."""
-        if self._clock_lane is None or batch.order is None:
-            return batch.times
-        return np.ascontiguousarray(batch.order.counts[:, self._clock_lane - 1])
+        return sliding.clocks(batch, self._clock_lane)
+
+    @property
+    def clock_lane(self) -> int | None:
+        """The lane of the count that is the clock; None: the time is."""
+        return self._clock_lane
+
+    def use_clock(self, lane: int | None) -> None:
+        """Measure rows by their times (None) or by a count from now on; the blocks' books are made anew."""
+        if lane != self._clock_lane:
+            self._clock_lane = lane
+            scanning.rebook(self.block_rows, self.touched_blocks, self.meta, *self._clock_source(), self.fill,
+                            self.oldest, self.newest)  # fmt: skip
+
+    def _clock_source(self) -> tuple[I64Array, int, int]:
+        """Where clocks stand: an array, its lanes per row, and which lane."""
+        return (self.meta, 4, TIME) if self._clock_lane is None else (self.order, self._lanes, self._clock_lane)
 
     # --- rows found
 
     def rows_before(self, before: int, wanted: NDArray[np.bool_], without: int = 0) -> I64Array:
-        """Living rows of these groups whose clock (time, or count) is below `before`; those with the flag `without` just die."""
+        """Living rows of these groups whose clock is below `before`; those with the flag `without` just die."""
         out = np.empty(self.touched_blocks * self.block_rows, np.int64)
-        clocks = (self.meta, 4, TIME) if self._clock_lane is None else (self.order, self._lanes, self._clock_lane)
-        count = scanning.rows_before(before, wanted, without, self.block_rows, self.touched_blocks, self.meta, *clocks,
-                                     self.groups, self.flags, self.fill, self.oldest, out)  # fmt: skip
+        count = scanning.rows_before(before, wanted, without, self.block_rows, self.touched_blocks, self.meta,
+                                     *self._clock_source(), self.groups, self.flags, self.fill, self.oldest,
+                                     out)  # fmt: skip
         return out[:count]
 
     def rows_of(self, wanted: NDArray[np.bool_], after: I64Array) -> I64Array:
@@ -237,17 +260,10 @@ class RowStore:
         if self.heap is None:
             return 0
         packed, stride = self._packed.view(np.int64).reshape(-1, self.layout.stride // 8), 0
-        sizes = [int(packed[at, field.offset // 8 + 1].sum()) for field in self.layout.fields if field.home is Home.HEAP]
+        sizes = [
+            int(packed[at, field.offset // 8 + 1].sum()) for field in self.layout.fields if field.home is Home.HEAP
+        ]
         return max(sizes, default=stride)
-
-
-def _grown(array: NDArray[Any], size: int, fill: int | None = None) -> NDArray[Any]:
-    """A longer copy; what is new stays untouched memory unless it has to be filled."""
-    out = np.empty(size, array.dtype)
-    out[: array.size] = array
-    if fill is not None:
-        out[array.size :] = fill
-    return out
 
 
 def _bytes_of(column: pa.Array, width: int) -> NDArray[np.uint8]:
@@ -256,21 +272,16 @@ def _bytes_of(column: pa.Array, width: int) -> NDArray[np.uint8]:
         column = column.cast(pa.uint8())
     buffer = column.buffers()[1]
     if buffer is None or len(column) == 0:
-        return _readonly(np.zeros(len(column) * width, np.uint8))
+        return readonly(np.zeros(len(column) * width, np.uint8))
     raw = np.frombuffer(buffer, np.uint8)[column.offset * width : (column.offset + len(column)) * width]
-    return _readonly(raw if width % 8 or raw.ctypes.data % 8 == 0 else raw.copy())
-
-
-def _readonly(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return readonly(raw if width % 8 or raw.ctypes.data % 8 == 0 else raw.copy())
 
 
 def _from_words(values: I64Array, kind: pa.DataType, validity: pa.Buffer | None, nulls: int) -> pa.Array:
     """int64 values back in a column's own type (which they came from, so nothing is lost)."""
     if pa.types.is_boolean(kind):
-        data = np.packbits(values.astype(np.bool_), bitorder="little")
+        buffer = pa.py_buffer(np.packbits(values.astype(np.bool_), bitorder="little"))
     else:
-        data = values if kind.bit_width == 64 else values.astype(f"{'u' if pa.types.is_unsigned_integer(kind) else 'i'}{kind.bit_width // 8}")
-    return pa.Array.from_buffers(kind, values.size, [validity, pa.py_buffer(data)], nulls)
+        sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
+        buffer = pa.py_buffer(values.astype(f"{sign}{kind.bit_width // 8}", copy=False))
+    return pa.Array.from_buffers(kind, values.size, [validity, buffer], nulls)

@@ -1,10 +1,11 @@
 """Late rows, watermarks and silent producers of one stream (DESIGN §2).
 
 Rule 1: a row is late iff its time is below (greatest time among the earlier rows of the same producer) - lateness, or
-below the stream's watermark in the record before its own (a producer that joins or returns). So batching, speed and other
-producers change nothing as long as nobody joins late.
-Rule 2: the watermark is the smallest (greatest time - lateness) of the live producers; it never goes back. A producer that
-has sent no row yet holds it where it is. Without a live producer it stays; after the end of the stream it is FOREVER.
+below the stream's watermark in the record before its own (a producer that joins or returns). So batching, speed and
+other producers change nothing as long as nobody joins late.
+Rule 2: the watermark is the smallest (greatest time - lateness) of the live producers; it never goes back. A producer
+that has sent no row yet holds it where it is. Without a live producer it stays; after the end of the stream it is
+FOREVER.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,0 +1,1 @@
+"""Compiled inner loops of the joins: flat arrays in, flat arrays out."""

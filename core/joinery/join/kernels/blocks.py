@@ -25,7 +25,14 @@ class Chains(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def mini_groups(groups: NDArray[np.uint16], hashes: NDArray[np.uint64], start: I64Array, mask: I64Array, entries: I32Array, out: I32Array) -> None:
+def mini_groups(
+    groups: NDArray[np.uint16],
+    hashes: NDArray[np.uint64],
+    start: I64Array,
+    mask: I64Array,
+    entries: I32Array,
+    out: I32Array,
+) -> None:
     """The mini-group of each row: its group's directory, entered with the low bits of the hash."""
     for i in range(out.size):
         group = groups[i]
@@ -47,7 +54,9 @@ def blocks_needed(sorted_minis: I32Array, last: I32Array, fill: I32Array, block_
 
 
 @njit(cache=True, nogil=True)
-def place(sorted_minis: I32Array, chains: Chains, fill: I32Array, block_rows: int, fresh_blocks: I32Array, out: I64Array) -> None:
+def place(
+    sorted_minis: I32Array, chains: Chains, fill: I32Array, block_rows: int, fresh_blocks: I32Array, out: I64Array
+) -> None:
     """Row numbers for rows ordered by mini-group: the head block of each is filled, then a new one becomes its head."""
     used, inside = 0, 0
     for i in range(sorted_minis.size):
@@ -74,7 +83,7 @@ def scan(
     meta: I64Array, fill: I32Array, block_rows: int, chains: Chains, keyless: int, flags: NDArray[np.uint8],
     out_probe: I32Array, out_row: I64Array,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Block nested loops: fresh tuples (`order`: by mini-group), a head block at a time, over the blocks of the other stream.
+    """Block nested loops: fresh tuples (`order`: by mini-group), a head block at a time, over the other stream's.
 
     Stops when a further block might not fit the output; goes on where the answer (pairs, comparisons, next fresh tuple,
     its next block) says. Block -2: from the oldest.
@@ -103,7 +112,9 @@ def scan(
 
 
 @njit(cache=True, nogil=True)
-def rows_of_chain(block: int, following: I32Array, fill: I32Array, block_rows: int, meta: I64Array, dead: int, out: I64Array) -> int:
+def rows_of_chain(
+    block: int, following: I32Array, fill: I32Array, block_rows: int, meta: I64Array, dead: int, out: I64Array
+) -> int:
     """Living rows of a chain, oldest block first; their number."""
     count = 0
     while block >= 0:

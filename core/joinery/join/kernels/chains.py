@@ -1,10 +1,10 @@
 """Kernels of the `hash` method: rows of one bucket hang together, newest first, in a ring of positions.
 
-A position only grows; the row number of position p is slots[p >> SHIFT] * BLOCK + p % BLOCK. Positions below the tail are
-gone, wherever they are still named: that is all that expiry has to do. A bucket keeps, per stream, the low 32 bits of its
-newest position, read relative to the tail; what does not lie between tail and head is stale. (A value that is stale for
-four billion rows may look alive again; the chain it then names is another bucket's, whose words all differ.)
-Times in a chain have no order: a probe looks at every row of its chain and never stops at the first old one.
+A position only grows; the row number of position p is slots[p >> SHIFT] * BLOCK + p % BLOCK. Positions below the tail
+are gone, wherever they are still named: that is all that expiry has to do. A bucket keeps, per stream, the low 32
+bits of its newest position, read relative to the tail; what does not lie between tail and head is stale. (A value
+that is stale for four billion rows may look alive again; the chain it then names is another bucket's, whose words all
+differ.) Times in a chain have no order: a probe looks at every row of its chain and never stops at the first old one.
 """
 
 from typing import Final, NamedTuple
@@ -44,20 +44,20 @@ class Ring(NamedTuple):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _bucket(word: np.int64, shift: int) -> np.int64:
-    return np.int64((np.uint64(word) * _GOLDEN) >> np.uint64(shift))
+def _bucket(word: int, shift: int) -> int:
+    return int((np.uint64(word) * _GOLDEN) >> np.uint64(shift))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _row(ring: Ring, position: int) -> np.int64:
-    return (np.int64(ring.slots[(position >> SHIFT) & (ring.slots.size - 1)]) << SHIFT) + (position & _LOW)
+def _row(ring: Ring, position: int) -> int:
+    return (int(ring.slots[(position >> SHIFT) & (ring.slots.size - 1)]) << SHIFT) + (position & _LOW)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _newest(buckets: Buckets, lane: int, bucket: int, tail: int, head: int) -> np.int64:
+def _newest(buckets: Buckets, lane: int, bucket: int, tail: int, head: int) -> int:
     """Position of the bucket's newest living row below `head`, or -1."""
-    ahead = (np.int64(buckets.heads[bucket * buckets.lanes + lane]) - tail) & _BITS32
-    return tail + ahead if ahead < head - tail else np.int64(-1)
+    ahead = (int(buckets.heads[bucket * buckets.lanes + lane]) - tail) & _BITS32
+    return tail + ahead if ahead < head - tail else -1
 
 
 @njit(cache=True, nogil=True)
@@ -67,7 +67,7 @@ def probe(
 ) -> tuple[int, int, int]:  # fmt: skip
     """Pairs of (probing row, stored row) with equal words and low <= time <= high.
 
-    Stops when the output is full; goes on where the answer (pairs, next row, its chain position) says. Cursor -2: fresh.
+    Stops when the output is full; goes on where the answer (pairs, next row, its chain position) says. Cursor -2: none.
     """
     count, limit, size = 0, out_row.size, words.size
     for i in range(begin, size):
