@@ -13,7 +13,7 @@ from bench.answer import Answer, BenchError
 from bench.inputs import Files
 
 SOURCE: Final = Path(__file__).with_name("peers") / "shj.c"
-_FLAGS: Final = ("-O3", "-march=native", "-pthread")
+FLAGS: Final = ("-O3", "-march=native", "-pthread")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class CProgram:
         if gcc is None:
             raise BenchError("gcc is missing: install it (Debian: apt-get install gcc)")
         folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run([gcc, *_FLAGS, SOURCE, "-o", path], capture_output=True, text=True, check=False)
+        done = subprocess.run([gcc, *FLAGS, SOURCE, "-o", path], capture_output=True, text=True, check=False)
         if done.returncode:
             raise BenchError(f"gcc could not compile {SOURCE.name}:\n{done.stderr}")
         return CProgram(path)

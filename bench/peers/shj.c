@@ -119,8 +119,9 @@ static inline void insert(window *w, const tuple *x, uint32_t id) {
 #define AHEAD 16
 #define MINE(key) (threads == 1 || (int)(hash(key) >> 63) == thread)
 
-/* Index entries of the tuple AHEAD rows away; the newest partner of the one half as far; the next key to expire. */
-static inline void fetch(window w[2], int s, uint32_t next, int thread) {
+/* Index entries of the tuple AHEAD rows away; the newest partner of the one half as far; the next key to expire.
+ * always_inline is needed: gcc takes a function that only prefetches for one without effect, and drops the call. */
+static inline __attribute__((always_inline)) void fetch(window w[2], int s, uint32_t next, int thread) {
   uint32_t h = (uint32_t)hash(stream[s][next + AHEAD].key);
   __builtin_prefetch(&w[0].table[h & w[0].table_mask]);
   __builtin_prefetch(&w[1].table[h & w[1].table_mask]);

@@ -40,9 +40,10 @@ spec:
 """
 MAPPING = yaml.safe_load(VALID)
 ODD: list[Any] = [
-    None, True, False, 0, 1, -1, 2**64, 10**400, 1.5, float("nan"), float("inf"), "", " ", "x", "on", "5s", "-5s", "unbounded", "64Mi",
-    "orders", "orders.cost", "not (", "a.b = 'x", "\ud800", "\0", "x" * 5000, "int64", "decimal(5,9)", [], [[]], ["x"], [None], {},
-    {"x": 1}, {1: 2}, {None: None}, {"count": -1}, {"count": 2**40}, {"file": {}}, {"orders": "order_id"}, b"bytes", (1, 2), 1e308,
+    None, True, False, 0, 1, -1, 2**64, 10**400, 1.5, 1e308, float("nan"), float("inf"), "", " ", "x", "on", "5s",
+    "-5s", "unbounded", "64Mi", "orders", "orders.cost", "not (", "a.b = 'x", "\ud800", "\0", "x" * 5000, "int64",
+    "decimal(5,9)", [], [[]], ["x"], [None], {}, {"x": 1}, {1: 2}, {None: None}, {"count": -1}, {"count": 2**40},
+    {"file": {}}, {"orders": "order_id"}, {"\ud800\n": "\n"}, b"bytes", (1, 2), "orders.ts as a\nb", "two\nlines",
 ]  # fmt: skip
 
 
@@ -62,7 +63,9 @@ def outcome(parse: Any, raw: Any) -> str:
     assert complaints
     for complaint in complaints:
         assert all([complaint.field, complaint.found, complaint.wanted, complaint.remedy]), complaint
-        assert all("\n" not in part for part in (complaint.field, complaint.wanted, complaint.remedy)), complaint
+        assert all(
+            part.isprintable() for part in (complaint.field, complaint.found, complaint.wanted, complaint.remedy)
+        ), complaint
         assert len(str(complaint)) < 2000, complaint
     return "refused"
 
@@ -110,20 +113,18 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 PLACES = places(MAPPING["spec"])[1:]
 
 
+def reaches(holder: Any, step: Any) -> bool:
+    inside = isinstance(holder, list) and isinstance(step, int) and step < len(holder)
+    return inside or (isinstance(holder, dict) and step in holder)
+
+
 def put(spec: Any, place: tuple[Any, ...], value: Any) -> None:
     """Set the value at a place, if other damage has left the place there."""
     for step in place[:-1]:
-        reachable = (
-            isinstance(spec, dict)
-            and step in spec
-            or isinstance(spec, list)
-            and isinstance(step, int)
-            and step < len(spec)
-        )
-        if not reachable:
+        if not reaches(spec, step):
             return
         spec = spec[step]
-    if isinstance(spec, dict) or (isinstance(spec, list) and isinstance(place[-1], int) and place[-1] < len(spec)):
+    if reaches(spec, place[-1]):
         spec[place[-1]] = value
 
 
@@ -141,14 +142,15 @@ def test_a_mapping_with_odd_values_is_parsed_or_refused(changes: list[tuple[tupl
     outcome(JoinQuerySpec.parse, spec)
 
 
-def test_every_field_refuses_every_odd_value_or_takes_it() -> None:
-    refused = 0
-    for place in PLACES:
-        for value in ODD:
+def test_every_field_takes_or_refuses_odd_values() -> None:
+    outcomes = []
+    for number, place in enumerate(PLACES):
+        for value in ODD[number % 5 :: 5]:
             spec = copy.deepcopy(MAPPING["spec"])
             put(spec, place, copy.deepcopy(value))
-            refused += outcome(JoinQuerySpec.parse, spec) == "refused"
-    assert refused > len(PLACES) * len(ODD) // 2
+            outcomes.append(outcome(JoinQuerySpec.parse, spec))
+    assert outcomes.count("refused") > len(outcomes) // 2
+    assert outcomes.count("parsed") > 0
 
 
 @settings(max_examples=100, deadline=None)

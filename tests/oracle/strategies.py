@@ -6,34 +6,22 @@ beyond it, producers that fall silent and return, records cut anywhere, streams 
 changes of the windows.
 
 The rows of a history are drawn as bytes, a few for each: one draw is quick, and it shrinks to few and simple rows. The
-log keeper (`_Log`) then does what the gateway does: it flags late rows by the producer's own sequence and by the
-stream's watermark in the record before, and writes watermarks.
+log keeper (tests/oracle/log.py) then flags late rows and writes watermarks as the gateway does.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Final, Self
+from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.oracle.conditions import Phrase, phrases
-from tests.oracle.history import History, Released, released, released_counts
+from tests.oracle.history import History, Released, released
 from tests.oracle.keys import KEY_KINDS, KeyKind
-from tests.oracle.recorded import (
-    BEGINNING,
-    FOREVER,
-    Count,
-    JoinType,
-    Question,
-    Row,
-    Time,
-    Unbounded,
-    Window,
-    WindowChange,
-    floors,
-    runs_in_order,
-)
+from tests.oracle.log import Log
+from tests.oracle.recorded import Count, JoinType, Question, Time, Unbounded, Window, runs_in_order
 
 __all__ = ["History", "Released", "histories", "questions", "released", "windows"]
 
@@ -41,6 +29,8 @@ STREAMS: Final = ("a", "b", "c", "d")
 TYPES: Final[tuple[JoinType, ...]] = ("inner", "left", "right", "full", "semi", "anti")
 ORIGINS: Final = (0, 0, -20, 2**62 - 2000, -(2**62) + 2000)
 """Where a history begins: mostly near 0, sometimes near the ends of time."""
+EVENT: Final = 10
+"""Bytes that are drawn for a row and for what happens after it."""
 SKEWED: Final = (0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5)
 """Which key a row has: few of them are frequent. A history draws from the first 5, 8 or all: one key, two, or six."""
 
@@ -69,43 +59,10 @@ class Traffic:
     """Greatest step of that clock from row to row."""
     jitter: int
     keys: int
-    changes: bool
 
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One row that a producer sends, and what happens after it; zero bytes make simple rows, of each stream in turn."""
-
-    stream: int
-    producer: int
-    gap: int
-    jitter: int
-    key: int
-    null: int
-    value: int | None
-    cuts: int
-    silent: bool
-    ends: bool
-    change: bool
-
-    SIZE: ClassVar = 10
-
-    @classmethod
-    def of(cls, drawn: bytes, traffic: Traffic, index: int) -> Self:
-        where, who, gap, jitter, key, null, value, cuts, rare, change = drawn
-        return cls(
-            stream=(index + where) % traffic.streams if where < 120 or traffic.busy is None else traffic.busy,
-            producer=who % traffic.producers,
-            gap=gap % (traffic.gap + 1),
-            jitter=jitter % (traffic.jitter + 1),
-            key=SKEWED[key % traffic.keys],
-            null=11 - null % 12,
-            value=(0, 1, 2, 3, None)[value % 5],
-            cuts=(0, 0, 0, 0, 0, 1, 1, 2)[cuts % 8],
-            silent=rare % 20 == 19,
-            ends=rare == 255,
-            change=traffic.changes and change % 6 == 5,
-        )
+    def stream(self, index: int, drawn: int) -> int:
+        """The stream of the row with that index."""
+        return (index + drawn) % self.streams if drawn < 120 or self.busy is None else self.busy
 
 
 def windows(kinds: Sequence[str] = ("time", "count", "unbounded")) -> st.SearchStrategy[Window]:
@@ -194,19 +151,51 @@ def histories(
     """A question and a log recorded for it, of at most `max_rows` rows."""
     what = draw(questions() if asked is None else asked)
     count = len(what.question.streams)
-    traffic, lateness = draw(_traffic(count, with_changes)), draw(st.tuples(*[st.integers(0, 6)] * count))
-    least = Event.SIZE * draw(st.sampled_from([max_rows * share // 6 for share in (0, 1, 2, 3, 4, 4, 3, 2)]))
-    drawn = draw(st.binary(min_size=least, max_size=Event.SIZE * max_rows))
-    changed = draw(st.lists(_changed(what.question), min_size=1, max_size=3)) if with_changes else []
-    log = _Log(asked=what, lateness=lateness, traffic=traffic, planned=changed, clock=traffic.origin)
-    for index in range(len(drawn) // Event.SIZE):
-        log.take(Event.of(drawn[index * Event.SIZE :][: Event.SIZE], traffic, index))
-    return log.close(
-        draw(st.one_of(*[st.just((end,) * count) for end in (True, False)], st.tuples(*[st.booleans()] * count)))
-    )
+    least = EVENT * draw(st.sampled_from([max_rows * share // 6 for share in (0, 1, 2, 3, 4, 4, 3, 2)]))
+    drawn = draw(st.binary(min_size=least, max_size=EVENT * max_rows))
+    changes = draw(st.lists(_changed(what.question), min_size=1, max_size=3)) if with_changes else []
+    ended = draw(st.one_of(*[st.just((end,) * count) for end in (True, False)], st.tuples(*[st.booleans()] * count)))
+    log = Log(question=what.question, schemas=what.schemas, lateness=draw(st.tuples(*[st.integers(0, 6)] * count)))
+    _fill(log, what, draw(_traffic(count)), drawn, changes)
+    log.cut()
+    for stream in range(count):
+        if ended[stream]:
+            log.end(stream)
+    log.cut()
+    return log.history()
 
 
-def _traffic(streams: int, changes: bool) -> st.SearchStrategy[Traffic]:
+def _fill(log: Log, asked: Asked, traffic: Traffic, drawn: bytes, changes: Sequence[tuple[Window, ...]]) -> None:
+    """Read the bytes as rows and what happens after each; zeros make simple rows, of each stream in turn."""
+    clock, coming, ended = traffic.origin, list(changes), set()
+    for index in range(len(drawn) // EVENT):
+        where, who, gap, jitter, key, null, value, cuts, rare, change = drawn[index * EVENT :][:EVENT]
+        stream, producer = traffic.stream(index, where), who % traffic.producers
+        clock += gap % (traffic.gap + 1)
+        if stream not in ended:
+            time = clock - traffic.lags[producer] - jitter % (traffic.jitter + 1)
+            whole = asked.kind.key(SKEWED[key % traffic.keys], 11 - null % 12)
+            values = _values(asked, stream, log.sent(stream), time, whole, (0, 1, 2, 3, None)[value % 5])
+            log.send(stream, time, whole, values, producer)
+        if rare % 20 == 19:
+            log.silence(stream, producer)
+        if rare == 255:
+            log.end(stream)
+            ended.add(stream)
+        for cut in range((0, 0, 0, 0, 0, 1, 1, 2)[cuts % 8]):
+            log.cut(coming.pop(0) if coming and cut == 0 and change % 6 == 5 else None)
+
+
+def _values(
+    asked: Asked, stream: int, position: int, time: int, key: tuple[object, ...], value: int | None
+) -> dict[str, object]:
+    columns = dict(zip(asked.kind.names(stream), key, strict=True)) | {"v": value, "ts": time}
+    if "x" in asked.schemas[stream].names:
+        columns["x"] = (None, math.nan, -0.0, 0.5)[position % 4]
+    return columns
+
+
+def _traffic(streams: int) -> st.SearchStrategy[Traffic]:
     return st.builds(
         Traffic,
         streams=st.just(streams),
@@ -217,7 +206,6 @@ def _traffic(streams: int, changes: bool) -> st.SearchStrategy[Traffic]:
         gap=st.sampled_from((1, 3, 8)),
         jitter=st.sampled_from((0, 3, 9)),
         keys=st.sampled_from((5, 8, 13)),
-        changes=st.just(changes),
     )
 
 
@@ -227,94 +215,3 @@ def _changed(question: Question) -> st.SearchStrategy[tuple[Window, ...]]:
     return st.tuples(*[windows(kinds)] * len(question.streams)).filter(
         lambda new: runs_in_order(new) == question.in_order
     )
-
-
-@dataclass(slots=True)
-class _Producer:
-    """One sender of one stream: the greatest time that it sent, and whether it counts for the watermark."""
-
-    greatest: int = BEGINNING
-    live: bool = False
-
-
-@dataclass(slots=True)
-class _Log:
-    """Writes the records as the gateway does."""
-
-    asked: Asked
-    lateness: tuple[int, ...]
-    traffic: Traffic
-    planned: list[tuple[Window, ...]]
-    """The windows of the changes to come."""
-    clock: int
-    rows: list[Row] = field(default_factory=list)
-    records: list[tuple[int, ...]] = field(default_factory=list)
-    changes: list[WindowChange] = field(default_factory=list)
-    _producers: dict[tuple[int, int], _Producer] = field(default_factory=dict)
-    _ended: set[int] = field(default_factory=set)
-
-    @property
-    def _watermarks(self) -> tuple[int, ...]:
-        """Those of the last record."""
-        return self.records[-1] if self.records else (BEGINNING,) * len(self.lateness)
-
-    def take(self, event: Event) -> None:
-        """Record the row, unless its stream has ended, and cut as many records as the event says."""
-        self.clock += event.gap
-        if event.stream not in self._ended:
-            self._add(event)
-        for cut in range(event.cuts):
-            self._cut()
-            if cut == 0 and event.change and self.planned:
-                self._change(self.planned.pop(0))
-
-    def _add(self, event: Event) -> None:
-        producer = self._producers.setdefault((event.stream, event.producer), _Producer())
-        time = self.clock - self.traffic.lags[event.producer] - event.jitter
-        late = time < producer.greatest - self.lateness[event.stream] or time < self._watermarks[event.stream]
-        producer.greatest, producer.live = max(producer.greatest, time), not event.silent
-        self.rows.append(self._row(event, time, late))
-        if event.ends:
-            self._ended.add(event.stream)
-
-    def _row(self, event: Event, time: int, late: bool) -> Row:
-        kind, stream = self.asked.kind, event.stream
-        key = kind.key(event.key, event.null)
-        position = sum(row.stream == stream for row in self.rows)
-        values = dict(zip(kind.names(stream), key, strict=True)) | {"v": event.value, "ts": time}
-        if "x" in self.asked.schemas[stream].names:
-            values["x"] = (None, float("nan"), -0.0, 0.5)[position % 4]
-        return Row(stream, len(self.records), position, time, late, key, values, event.producer)
-
-    def _cut(self) -> None:
-        """End a record: the watermark of a stream is the smallest over its live producers, and never goes back."""
-        watermarks = []
-        for stream, watermark in enumerate(self._watermarks):
-            live = [one.greatest for (of, _), one in self._producers.items() if of == stream and one.live]
-            risen = max(watermark, min(live) - self.lateness[stream]) if live else watermark
-            watermarks.append(FOREVER if stream in self._ended else risen)
-        self.records.append(tuple(watermarks))
-
-    def _change(self, new: tuple[Window, ...]) -> None:
-        record = len(self.records) - 1
-        old = self.changes[-1].windows if self.changes else self.asked.question.windows
-        self.changes.append(
-            WindowChange(record, new, floors(old, self.records[record], released_counts(self._history(), record)))
-        )
-
-    def close(self, ended: Sequence[bool]) -> History:
-        """Two last records: what was under way, then the end of the streams that end."""
-        self._cut()
-        self._ended |= {stream for stream, end in enumerate(ended) if end}
-        self._cut()
-        return self._history()
-
-    def _history(self) -> History:
-        return History(
-            question=self.asked.question,
-            schemas=self.asked.schemas,
-            rows=tuple(self.rows),
-            records=tuple(self.records),
-            changes=tuple(self.changes),
-            lateness=self.lateness,
-        )

@@ -264,7 +264,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data(), seed=SEEDS)
 def test_values_of_one_family_compare_as_in_duckdb(
     duck: duckdb.DuckDBPyConnection, family: str, data: st.DataObject, seed: int
@@ -272,13 +272,13 @@ def test_values_of_one_family_compare_as_in_duckdb(
     agree(duck, data.draw(checks_of(FAMILIES[family])), seed)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(pair=likes(texts(1)), seed=SEEDS)
 def test_like_matches_what_it_matches_in_duckdb(duck: duckdb.DuckDBPyConnection, pair: Pair, seed: int) -> None:
     agree(duck, pair, seed)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pair=conditions(2), seed=SEEDS)
 def test_conditions_of_all_kinds_have_the_three_valued_result_of_duckdb(
     duck: duckdb.DuckDBPyConnection, pair: Pair, seed: int

@@ -139,14 +139,9 @@ class WindowJoin:
 
     def _meet(self, batch: TupleBatch, groups: NDArray[np.uint16], matched: NDArray[np.bool_]) -> Iterator[ResultPart]:
         stream = batch.stream
-        by = (
-            np.arange(len(batch), dtype=np.int32)
-            if batch.keyed is None
-            else np.flatnonzero(batch.keyed).astype(np.int32)
-        )
-        whole = by.size == len(batch)
+        by = np.flatnonzero(np.ones(len(batch)) if batch.keyed is None else batch.keyed).astype(np.int32)
         start = Combination(self.method.stores, {}, batch, by, groups)
-        times = batch.times if whole else batch.times[by]
+        times = batch.times if start.is_whole_batch else batch.times[by]
         others = [other for other in range(self.plan.streams) if other != stream]
         reach = (times, sliding.deadline(times, self.windows[stream]))
         key = self.plan.formats[stream].key
@@ -161,10 +156,9 @@ class WindowJoin:
         """Grow combinations by one stream after the other; `reach` is latest time and deadline of each."""
         batch, by = part.origin()
         (latest, deadline), stream, window = reach, streams[0], self.windows[streams[0]]
-        whole = by.size == len(batch) and not part.rows
-        words, hashes, own = (
-            (batch.words, batch.hashes, groups) if whole else (batch.words[by], batch.hashes[by], groups[by])
-        )
+        words, hashes, own = batch.words, batch.hashes, groups
+        if not part.is_whole_batch:
+            words, hashes, own = words[by], hashes[by], own[by]
         low = sliding.earliest(latest, window)
         for at, rows in self.method.candidates(stream, words, hashes, own, low, deadline):
             grown = part.with_member(stream, rows, at)

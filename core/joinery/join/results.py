@@ -65,10 +65,15 @@ class Combination:
         require(self.batch is not None and self.by is not None, "rows that closed have no batch")
         return cast("TupleBatch", self.batch), cast("NDArray[np.int32]", self.by)
 
+    @property
+    def is_whole_batch(self) -> bool:
+        """Whether these are just the rows of the batch, none left out, none with a partner yet."""
+        return self.batch is not None and not self.rows and len(self) == len(self.batch)
+
     def with_member(self, stream: int, rows: I64Array, at: NDArray[np.int32]) -> "Combination":
         """Grown by a member: the combinations `at`, each with the row of that stream."""
         known = {other: found[at] for other, found in self.rows.items()}
-        by = None if self.by is None else self.by[at]
+        by = self.by if self.by is None else at if self.is_whole_batch else self.by[at]
         return Combination(self._stores, {**known, stream: rows}, self.batch, by, self._batch_groups)
 
     def column(self, stream: int, number: int) -> pa.Array:

@@ -19,11 +19,18 @@ class BadValue(UserMustAct, ValueError):
     """A value that cannot be used, wherever it stands."""
 
     def __init__(self, found: str, wanted: str, remedy: str) -> None:
-        self.found, self.wanted, self.remedy = found, wanted, remedy
-        super().__init__(f"found {found}, wanted {wanted}; {remedy}")
+        self.found, self.wanted, self.remedy = printable(found), printable(wanted), printable(remedy)
+        super().__init__(f"found {self.found}, wanted {self.wanted}; {self.remedy}")
 
     def complaint(self, field: str) -> Complaint:
         return Complaint(field, self.found, self.wanted, self.remedy)
+
+
+def printable(text: str) -> str:
+    """A text on one line that every terminal and encoding takes: what cannot be seen is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def show(value: object) -> str:

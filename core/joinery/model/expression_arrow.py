@@ -16,7 +16,7 @@ brings the three of a `between` to one type where SQL and we make two comparison
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,19 @@ from joinery.model.complaints import did_you_mean, which_column
 from joinery.model.errors import BadExpression
 from joinery.model.expression import Expr, columns
 from joinery.model.expression_functions import FUNCTIONS, Argument, Unfit
-from joinery.model.expression_kernels import Datum, like_regex
+from joinery.model.expression_kernels import Datum
+from joinery.model.expression_terms import (
+    ColumnKey,
+    Rows,
+    Term,
+    applied,
+    as_decimal,
+    column,
+    constant,
+    converted,
+    fitted,
+    is_natural,
+)
 from joinery.model.expression_tree import (
     Arithmetic,
     Call,
@@ -53,25 +65,13 @@ from joinery.model.expression_types import (
     UINT,
     NoCommonType,
     common_type,
-    convert,
     decimal_within,
     literal,
     read_type,
 )
 from joinery.model.types import ColumnType, Family, decimal_shape
 
-ColumnKey = tuple[str, str]
 Types = Mapping[ColumnKey, ColumnType]
-Rows = Mapping[ColumnKey, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A compiled part: its type, and what it gives for rows; `value` if it is the same for all of them."""
-
-    kind: ColumnType
-    run: Callable[[Rows], Datum]
-    value: pa.Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +117,11 @@ class _Compiler:
                 return self._column(node)
             case Logic():
                 kernel = kernels.all_of if node.operator == "and" else kernels.any_of
-                return _applied(
+                return applied(
                     BOOL, lambda *data: kernel(list(data)), [self.as_condition(part) for part in node.operands]
                 )
             case Not():
-                return _applied(BOOL, pc.invert, [self.as_condition(node.operand)])
+                return applied(BOOL, pc.invert, [self.as_condition(node.operand)])
             case Is():
                 return self._is(node)
             case Compare():
@@ -147,7 +147,7 @@ class _Compiler:
             self._refuse(
                 node.at, f"a value of type {term.kind}", "a condition, true or false", "compare it with a value"
             )
-        return _converted(term, BOOL)
+        return converted(term, BOOL)
 
     def _literal(self, node: Literal) -> Term:
         try:
@@ -159,7 +159,7 @@ class _Compiler:
                 "one that int64 holds in its unit",
                 "write fewer digits of the second",
             )
-        return _constant(kind, value)
+        return constant(kind, value)
 
     def _column(self, node: Column) -> Term:
         key = (node.stream, node.column)
@@ -168,33 +168,25 @@ class _Compiler:
             remedy = which_column(node.stream, node.column, self._types)
             self._refuse(node.at, f"{node.stream}.{node.column}", "a column that can be seen here", remedy)
         kind = read_type(declared)
-        return Term(kind, lambda rows: _read(rows[key], kind.arrow))
+        return column(key, kind)
 
     def _is(self, node: Is) -> Term:
         operand = self.term(node.operand) if node.wanted is None else self.as_condition(node.operand)
-        return _applied(BOOL, lambda x: kernels.is_truth(x, node.wanted, node.negated), [operand])
+        return applied(BOOL, lambda x: kernels.is_truth(x, node.wanted, node.negated), [operand])
 
     def _meeting(self, at: int, terms: Sequence[Term], what: str) -> list[Term]:
         """The terms in the type where all of them meet."""
+        terms = fitted(terms)
         try:
             kind = common_type([term.kind for term in terms])
         except NoCommonType:
             found = " with ".join(dict.fromkeys(term.kind.name for term in terms))
             self._refuse(at, found, f"types that meet in {what}", self._meeting_remedy(terms))
-        made = [_converted(term, kind) for term in terms]
-        for term, converted in zip(terms, made, strict=True):
-            if (
-                term.value is not None
-                and term.value.is_valid
-                and converted.value is not None
-                and not converted.value.is_valid
-            ):
-                self._refuse(
-                    at,
-                    f"a {term.kind} out of the range of {kind}",
-                    "a time that both can hold",
-                    "use a time nearer to today",
-                )
+        made = [converted(term, kind) for term in terms]
+        for term, same in zip(terms, made, strict=True):
+            if term.constant is not None and same.value is not None and not same.value.is_valid:
+                found = f"a {term.kind} out of the range of {kind}"
+                self._refuse(at, found, "a time that both can hold", "use a time nearer to today")
         return made
 
     def _meeting_remedy(self, terms: Sequence[Term]) -> str:
@@ -210,19 +202,19 @@ class _Compiler:
     def _compare(self, node: Compare) -> Term:
         sides = self._meeting(node.at, [self.term(node.left), self.term(node.right)], "a comparison")
         if sides[0].kind is NULL:
-            return _constant(BOOL, kernels.null_of(pa.bool_()))
-        return _applied(BOOL, lambda left, right: kernels.compare(node.operator, left, right), sides)
+            return constant(BOOL, kernels.null_of(pa.bool_()))
+        return applied(BOOL, lambda left, right: kernels.compare(node.operator, left, right), sides)
 
     def _in(self, node: In) -> Term:
         operand, *items = self._meeting(node.at, [self.term(part) for part in (node.operand, *node.items)], "in")
         values = [item.value for item in items if item.value is not None]
         if operand.kind is NULL:
-            return _constant(BOOL, kernels.null_of(pa.bool_()))
+            return constant(BOOL, kernels.null_of(pa.bool_()))
         if len(values) < len(items) or operand.kind.family in (Family.FLOAT, Family.DECIMAL):
-            return _applied(BOOL, _in_terms, [operand, *items])
+            return applied(BOOL, _in_terms, [operand, *items])
         valid = pa.array([value.as_py() for value in values if value.is_valid], operand.kind.arrow)
         has_null = len(valid) < len(values)
-        return _applied(BOOL, lambda x: kernels.is_member(x, valid, has_null), [operand])
+        return applied(BOOL, lambda x: kernels.is_member(x, valid, has_null), [operand])
 
     def _like(self, node: Like) -> Term:
         operand = self.term(node.operand)
@@ -233,17 +225,17 @@ class _Compiler:
                 "a text before like",
                 "compare other types with = or between",
             )
-        regex = like_regex(node.pattern, node.escape)
-        if regex is None:
+        kernel = kernels.like_kernel(node.pattern, node.escape)
+        if kernel is None:
             self._refuse(
                 node.at, "a pattern that ends in its escape character", "a character behind it", "write it twice"
             )
-        return _applied(BOOL, lambda x: pc.match_substring_regex(x, regex), [_converted(operand, TEXT)])
+        return applied(BOOL, kernel, [converted(operand, TEXT)])
 
     def _number(self, node: Node, what: str) -> Term:
         term = self.term(node)
         if term.kind is NULL:
-            return _converted(term, INT)
+            return converted(term, INT)
         if not term.kind.is_numeric:
             self._refuse(
                 node.at,
@@ -256,24 +248,24 @@ class _Compiler:
     def _negate(self, node: Negate) -> Term:
         operand = self._number(node.operand, "-")
         if operand.kind == INT:
-            return _applied(INT, kernels.negate_integer, [operand])
+            return applied(INT, kernels.negate_integer, [operand])
         if operand.kind == UINT:
-            operand = _converted(operand, decimal_within(20, 0))
-        return _applied(operand.kind, pc.negate, [operand])
+            operand = converted(operand, decimal_within(20, 0))
+        return applied(operand.kind, pc.negate, [operand])
 
     def _arithmetic(self, node: Arithmetic) -> Term:
         sides = [self._number(node.left, node.operator), self._number(node.right, node.operator)]
         kinds = [side.kind for side in sides]
         if node.operator == "/":
             kind = FLOAT32 if FLOAT32 in kinds and FLOAT64 not in kinds else FLOAT64
-            return _applied(kind, kernels.float_division, [_converted(side, kind) for side in sides])
+            return applied(kind, kernels.float_division, [converted(side, kind) for side in sides])
         if node.operator == "%":
             return self._modulo(node, sides)
         if kinds == [INT, INT]:
-            return _applied(INT, lambda left, right: kernels.integer_arithmetic(node.operator, left, right), sides)
+            return applied(INT, lambda left, right: kernels.integer_arithmetic(node.operator, left, right), sides)
         if any(kind.family is Family.FLOAT for kind in kinds):
             sides = self._meeting(node.at, sides, node.operator)
-            return _applied(
+            return applied(
                 sides[0].kind, lambda left, right: kernels.plain_arithmetic(node.operator, left, right), sides
             )
         return self._decimal_arithmetic(node, sides)
@@ -281,7 +273,7 @@ class _Compiler:
     def _modulo(self, node: Arithmetic, sides: list[Term]) -> Term:
         kinds = [side.kind for side in sides]
         if kinds != [INT, INT] and not all(
-            kind == UINT or _is_natural(side) for kind, side in zip(kinds, sides, strict=True)
+            kind == UINT or is_natural(side) for kind, side in zip(kinds, sides, strict=True)
         ):
             found = " % ".join(kind.name for kind in kinds)
             self._refuse(
@@ -291,10 +283,11 @@ class _Compiler:
                 "use floor or round for other numbers",
             )
         kind = INT if kinds == [INT, INT] else UINT
-        return _applied(kind, kernels.integer_modulo, [_converted(side, kind) for side in sides])
+        return applied(kind, kernels.integer_modulo, [converted(side, kind) for side in sides])
 
     def _decimal_arithmetic(self, node: Arithmetic, sides: list[Term]) -> Term:
         """Exact: the result has as many digits as it can need (the rule of Arrow and of SQL)."""
+        sides = fitted(sides)
         (left_digits, left_scale), (right_digits, right_scale) = (decimal_shape(side.kind) for side in sides)
         scale = max(left_scale, right_scale)
         digits = max(left_digits - left_scale, right_digits - right_scale) + scale + 1
@@ -309,8 +302,8 @@ class _Compiler:
                 "at most 76",
                 "use columns of fewer digits, or 1e0 * x for floats",
             )
-        sides = [_wide(side, kind) for side in sides]
-        return _applied(
+        sides = [as_decimal(side, kind) for side in sides]
+        return applied(
             kind, lambda left, right: kernels.plain_arithmetic(node.operator, left, right).cast(kind.arrow), sides
         )
 
@@ -332,57 +325,18 @@ class _Compiler:
             )
         terms = [self.term(argument) for argument in node.arguments]
         try:
-            call = function.settle([Argument(term.kind, _as_py(term)) for term in terms])
+            call = function.settle([Argument(term.kind, term.constant) for term in terms])
         except Unfit as unfit:
             self._refuse(node.at, f"{unfit.found} in {node.function}", unfit.wanted, f"write {function.usage}")
         except NoCommonType:
             found = " with ".join(dict.fromkeys(term.kind.name for term in terms))
             self._refuse(node.at, found, f"types that meet in {node.function}", self._meeting_remedy(terms))
         if call.gives is NULL:
-            return _constant(NULL, pa.scalar(None))
-        return _applied(
-            call.gives, call.kernel, [_converted(term, kind) for term, kind in zip(terms, call.takes, strict=True)]
+            return constant(NULL, pa.scalar(None))
+        return applied(
+            call.gives, call.kernel, [converted(term, kind) for term, kind in zip(terms, call.takes, strict=True)]
         )
-
-
-def _constant(kind: ColumnType, value: pa.Scalar) -> Term:
-    return Term(kind, lambda _: value, value)
-
-
-def _applied(kind: ColumnType, kernel: Callable[..., Datum], terms: Sequence[Term]) -> Term:
-    """A kernel over terms; over constants it runs now, once."""
-    values = [term.value for term in terms if term.value is not None]
-    if len(values) == len(terms):
-        return _constant(kind, kernel(*values))
-    runs = [term.run for term in terms]
-    return Term(kind, lambda rows: kernel(*(run(rows) for run in runs)))
-
-
-def _converted(term: Term, kind: ColumnType) -> Term:
-    return term if term.kind == kind else _applied(kind, lambda value: convert(value, term.kind, kind), [term])
-
-
-def _wide(term: Term, result: ColumnType) -> Term:
-    """A number as a decimal of its own digits, in the storage (128 or 256 bits) of the result."""
-    digits, scale = decimal_shape(term.kind)
-    make = pa.decimal256 if isinstance(result.arrow, pa.Decimal256Type) else pa.decimal128
-    kind = ColumnType(f"decimal({digits},{scale})", make(digits, scale), Family.DECIMAL)
-    return _applied(kind, lambda value: value.cast(kind.arrow), [term])
-
-
-def _is_natural(term: Term) -> bool:
-    value = _as_py(term)
-    return term.kind == INT and isinstance(value, int) and value >= 0
-
-
-def _as_py(term: Term) -> object:
-    return None if term.value is None else term.value.as_py()
 
 
 def _in_terms(operand: Datum, *items: Datum) -> Datum:
     return kernels.any_of([kernels.compare("=", operand, item) for item in items])
-
-
-def _read(column: Any, kind: pa.DataType) -> Datum:
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return whole if whole.type == kind else whole.cast(kind)

@@ -6,6 +6,8 @@ in wide decimals, to find the rows that do. Floats follow IEEE 754, except that 
 engines such as DuckDB and PostgreSQL: NaN equals itself and is greater than every number; -0.0 equals 0.0.
 """
 
+import re
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -147,15 +149,43 @@ def is_truth(operand: Datum, wanted: bool | None, negated: bool) -> Datum:
     return pc.invert(holds) if negated else holds
 
 
-def like_regex(pattern: str, escape: str | None) -> str | None:
-    """A LIKE pattern as a regular expression; None if it ends in its escape character."""
+def like_kernel(pattern: str, escape: str | None) -> Callable[[Datum], Datum] | None:
+    """The matcher of a LIKE pattern; None if the pattern ends in its escape character.
+
+    What is a prefix, a suffix, a part or the whole is matched as such; only the rest is a regular expression.
+    """
+    parts = _like_parts(pattern, escape)
+    if parts is None:
+        return None
+    shape = "".join("x" if part not in ("%", "_") else part for part in parts)
+    text = "".join(part[1:] for part in parts if part not in ("%", "_"))
+    match re.sub("x+", "x", re.sub("%+", "%", shape)):
+        case "" | "x":
+            return lambda x: pc.equal(x, pa.scalar(text))
+        case "x%":
+            return lambda x: pc.starts_with(x, text)
+        case "%x":
+            return lambda x: pc.ends_with(x, text)
+        case "%x%":
+            return lambda x: pc.match_substring(x, text)
+        case _:
+            regex = "".join({"%": ".*", "_": "."}.get(part, _escaped(part[-1])) for part in parts)
+            return lambda x: pc.match_substring_regex(x, f"(?s)\\A{regex}\\z")
+
+
+def _like_parts(pattern: str, escape: str | None) -> list[str] | None:
+    """Every sign of a pattern: `%` and `_` as wildcards, and a sign that stands for itself behind an `=`."""
     made, literal = [], False
     for sign in pattern:
         if literal or (sign != escape and sign not in "%_"):
-            made.append(sign if sign.isascii() and sign.isalnum() else f"\\x{{{ord(sign):x}}}")
+            made.append(f"={sign}")
             literal = False
         elif sign == escape:
             literal = True
         else:
-            made.append(".*" if sign == "%" else ".")
-    return None if literal else f"(?s)\\A{''.join(made)}\\z"
+            made.append(sign)
+    return None if literal else made
+
+
+def _escaped(sign: str) -> str:
+    return sign if sign.isascii() and sign.isalnum() else f"\\x{{{ord(sign):x}}}"

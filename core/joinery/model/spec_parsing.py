@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from joinery.model.complaints import show
+from joinery.model.complaints import printable, show
 from joinery.model.errors import BadSpec, Complaint
 from joinery.model.spec_complaints import Place, complaints_of, field_at, path_of, section_at
 from joinery.model.spec_fields import Section
@@ -60,11 +60,16 @@ def _is_excessive(raw: object) -> bool:
 
 
 def _bounded(complaints: list[Complaint]) -> list[Complaint]:
-    distinct = list(dict.fromkeys(complaints))
+    distinct = list(dict.fromkeys(_cleaned(complaint) for complaint in complaints))
     if len(distinct) <= MAX_COMPLAINTS:
         return distinct
     rest = Complaint("the query", f"{len(distinct) - MAX_COMPLAINTS} more complaints", "none", "mend these first")
     return [*distinct[:MAX_COMPLAINTS], rest]
+
+
+def _cleaned(complaint: Complaint) -> Complaint:
+    parts = (complaint.field, complaint.found, complaint.wanted, complaint.remedy)
+    return Complaint(*(printable(part) for part in parts))
 
 
 def _checks_of_the_rest(

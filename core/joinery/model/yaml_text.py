@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from joinery.model.complaints import show
+from joinery.model.complaints import printable, show
 from joinery.model.errors import BadSpec, Complaint
 
 MAX_TEXT: Final = 256 * 1024
@@ -50,7 +50,7 @@ def load_yaml(text: str) -> dict[str, Any]:
 
 
 def _bad(field: str, found: str, wanted: str, remedy: str) -> BadSpec:
-    return BadSpec([Complaint(field, found, wanted, remedy)])
+    return BadSpec([Complaint(printable(field), printable(found), wanted, remedy)])
 
 
 def _described(error: yaml.YAMLError) -> str:

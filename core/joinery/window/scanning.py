@@ -21,9 +21,13 @@ def write_meta(
     fill: NDArray[np.int32], oldest: I64Array, newest: I64Array, serial: I64Array,
 ) -> None:  # fmt: skip
     """Meta words, group and flags of new rows, and the books of their blocks."""
+    block, first, end = 0, 0, 0
     for i in range(to.size):
         row, s = to[i], source[i]
-        block, clock = row // block_rows, clocks[s]
+        if row < first or row >= end:  # rows come in runs: divide once per run, not per row
+            block = row // block_rows
+            first, end = block * block_rows, (block + 1) * block_rows
+        clock = clocks[s]
         meta[4 * row], meta[4 * row + 1], meta[4 * row + 2], meta[4 * row + 3] = words[s], times[s], places[s], -1
         row_groups[row], row_flags[row] = groups[s], flags[s]
         if fill[block] == 0:
@@ -31,7 +35,7 @@ def write_meta(
         else:
             oldest[block], newest[block] = min(oldest[block], clock), max(newest[block], clock)
             serial[block] = max(serial[block], serials[s])
-        fill[block] = max(fill[block], row % block_rows + 1)
+        fill[block] = max(fill[block], row - first + 1)
 
 
 @njit(cache=True, nogil=True)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from bench import throughput
 from bench.answer import Answer, BenchError
-from bench.c_program import CProgram
+from bench.c_program import FLAGS, SOURCE, CProgram
 from bench.cli import Job, jobs, run
 from bench.core_join import answer_of, living_rows, plan_of, read
 from bench.inputs import count_pairs, turns, written
@@ -92,6 +93,14 @@ def test_without_gcc_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(BenchError, match="install it"):
         CProgram.compiled(tmp_path)
+
+
+def test_the_compiler_keeps_the_prefetches_of_the_c_program() -> None:
+    gcc = shutil.which("gcc")
+    assert gcc is not None, "gcc is missing: install it (Debian: apt-get install gcc)"
+    text = subprocess.run([gcc, *FLAGS, "-S", SOURCE, "-o", "-"], capture_output=True, text=True, check=True).stdout  # noqa: S603
+    wanted = SOURCE.read_text().count("__builtin_prefetch")
+    assert wanted <= sum(text.count(name) for name in ("prefetch", "prfm"))  # without them it is a third slower
 
 
 def test_files_are_made_once_per_workload_and_anew_for_another_seed(tmp_path: Path) -> None:

@@ -253,6 +253,7 @@ def test_nan_equals_itself_and_is_the_greatest() -> None:
         ("ceil(a.f) = 1", [False, None, True, False]),
         ("round(2.5) = 3 and round(-2.5e0) = -3", [True, True, True, True]),
         ("round(a.f, 15) = a.f", [True, None, True, True]),
+        ("round(2.675e0, 2) = 2.68e0 and round(-1.25e0, 1) = -1.3e0", [True, True, True, True]),
     ],
 )
 def test_numbers_of_all_kinds_meet_without_loss(text: str, expected: list[bool | None]) -> None:
