@@ -65,7 +65,8 @@ class Worker:
             for batch in driving.batches(self.history, self.plan, after, upto, self.known):
                 groups = groups_of(batch.hashes, PARTITIONS)
                 self.group_of |= {
-                    (batch.stream, place): group for place, group in zip(batch.places.tolist(), groups.tolist(), strict=True)
+                    (batch.stream, place): group
+                    for place, group in zip(batch.places.tolist(), groups.tolist(), strict=True)
                 }
                 batches.append(batch.take(self.mine[groups]))
             for part in self.join.on_batch(batches, driving.marks(self.history, upto)):

@@ -22,9 +22,7 @@ def unmatched(parts: Iterable[ResultPart], stream: int) -> list[int]:
     return sorted(_joined([one for one in alone if one is not None]).tolist())
 
 
-def wanted(
-    keys: Pairs, times: Pairs, windows: tuple[int, int], places: Pairs | None = None
-) -> Pairs:
+def wanted(keys: Pairs, times: Pairs, windows: tuple[int, int], places: Pairs | None = None) -> Pairs:
     """The truth: per key, all pairs within the windows."""
     left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for key in np.intersect1d(*keys):

@@ -3,8 +3,9 @@
 All groups of a worker share one arena and one index per query: a key lies in one group, so its chain does too. Rows
 are kept in arrival order; expiry moves the tail of the ring past blocks whose newest row is past, and touches no row.
 
-Rows may be out of time order, so a few can keep an old block alive. When most of the ring is past, the living rows of
-its tail block are put in again at the head (`_evacuate`), so that memory stays near what is needed.
+Rows may be out of time order, so a few can keep an old block alive. When the ring has grown to twice what lives in it,
+it is swept, some blocks with each batch: the living rows of the tail block are put in again at the head, so that
+memory stays near what is needed and the work per row stays constant.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,15 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from joinery.join.kernels import chains
-from joinery.join.kernels.chains import BLOCK, SHIFT, Buckets, Ring
-from joinery.join.protocol import Pairs
+from joinery.join.kernels.chains import BLOCK, SHIFT, Buckets, Ring, Walk
+from joinery.join.kernels.found import Found
 from joinery.model.ids import GroupId
+from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.store import KEYLESS, RowStore
 
-PART_PAIRS: Final = 1 << 16
+PART_PAIRS: Final = 1 << 15
 """Pairs of one part: bounds the memory of a batch whose keys are hot."""
 _LEAST_BITS: Final = 10
+_RENEW_ROWS: Final = 1 << 30
+"""After so many rows the index is made anew: a bucket keeps 32 bits of a position, which must never come round."""
+_LEAST_ROWS: Final = 4 * BLOCK
+"""A ring of this length is never swept."""
+_SWEEP_BLOCKS: Final = 16
+"""Blocks swept with one batch: bounds the pause, and outruns the rows that arrive meanwhile."""
 
 
 class HashMethod:
@@ -33,8 +41,10 @@ class HashMethod:
         streams = len(self.stores)
         self._tail, self._head = [0] * streams, [0] * streams
         self._slots = [np.zeros(16, np.int32) for _ in range(streams)]
+        self._allowed, self._sweep_to = [_LEAST_ROWS] * streams, [0] * streams
         self._bits = _LEAST_BITS
-        self._heads = np.zeros(streams << self._bits, np.uint32)
+        self._renew_at = _RENEW_ROWS
+        self._heads = self._no_heads()
 
     def insert(self, batch: TupleBatch, groups: NDArray[np.uint16], flags: NDArray[np.uint8]) -> None:
         stream, first = batch.stream, self._head[batch.stream]
@@ -53,22 +63,23 @@ class HashMethod:
         groups: NDArray[np.uint16],
         low: I64Array,
         high: I64Array,
-    ) -> Iterator[Pairs]:
+    ) -> Iterator[Found]:
         del hashes, groups  # the index knows better
-        begin, cursor = 0, -2
-        while begin < words.size:
-            out_probe, out_row = np.empty(PART_PAIRS, np.int32), np.empty(PART_PAIRS, np.int64)
-            count, begin, cursor = chains.probe(
-                words, low, high, begin, cursor, self._buckets(), stream, self._ring(stream), out_probe, out_row
-            )
+        walk, count = Walk.start(), PART_PAIRS
+        while count == PART_PAIRS:
+            found = Found.room(PART_PAIRS)
+            count = chains.probe(words, low, high, walk, self._buckets(), stream, self._ring(stream), found)
             if count:
-                yield out_probe[:count], out_row[:count]
+                yield found.first(count)
 
     def expire(self, stream: int, before: int) -> None:
         self._drop_tail(stream, before)
-        while self._is_mostly_past(stream, before):
-            self._evacuate(stream, before)
-            self._drop_tail(stream, before)
+        if self._head[stream] - self._tail[stream] > self._allowed[stream]:
+            self._plan_sweep(stream, before)
+        for _ in range(_SWEEP_BLOCKS):
+            if self._tail[stream] < self._sweep_to[stream]:
+                self._evacuate(stream, before)
+                self._drop_tail(stream, before)
 
     def directory(self, group: GroupId) -> tuple[int, ...]:
         del group
@@ -78,7 +89,10 @@ class HashMethod:
         """Nothing to do: one index serves all groups, whatever they were split into elsewhere."""
 
     def drop(self, group: GroupId) -> None:
-        """Nothing to do: dead rows go with their blocks."""
+        """Dead rows go with their blocks; groups that come and go must not pile them up until the next batch."""
+        del group
+        for stream in range(len(self.stores)):
+            self.expire(stream, DEAD + 1)
 
     def bytes_held(self) -> int:
         return sum(store.bytes_held() for store in self.stores) + self._heads.nbytes
@@ -113,11 +127,13 @@ class HashMethod:
             tail += 1
             self._tail[stream] = tail << SHIFT
 
-    def _is_mostly_past(self, stream: int, before: int) -> bool:
+    def _plan_sweep(self, stream: int, before: int) -> None:
+        """The ring is longer than it was allowed to be: if most of it is past, sweep what there is now."""
         ring = self._ring(stream)
-        return 2 * chains.count_past(before, ring, self.stores[stream].newest) > (ring.head >> SHIFT) - (
-            ring.tail >> SHIFT
-        )
+        living = self.stores[stream].count_living(before)
+        self._allowed[stream] = max(_LEAST_ROWS, 2 * living)
+        if ring.head - ring.tail > self._allowed[stream]:
+            self._sweep_to[stream] = ring.head >> SHIFT << SHIFT
 
     def _evacuate(self, stream: int, before: int) -> None:
         """Put the living rows of the tail block in again as the newest; then the block is past."""
@@ -137,12 +153,19 @@ class HashMethod:
         chains.link(first, self._buckets(), stream, self._ring(stream), self.stores[stream].flags, KEYLESS)
 
     def _fit_index(self) -> bool:
-        """Keep 1.5 to 12 buckets per row of the longest ring; whether the index was made anew."""
+        """Keep 1.5 to 12 buckets per row of the longest ring, and no head older than 2^30 rows; whether made anew."""
         rows = max(head - tail for head, tail in zip(self._head, self._tail, strict=True))
-        if 3 * rows <= 2 << self._bits and (12 * rows >= 1 << self._bits or self._bits == _LEAST_BITS):
+        fits = 3 * rows <= 2 << self._bits and (12 * rows >= 1 << self._bits or self._bits == _LEAST_BITS)
+        if fits and max(self._head) < self._renew_at:
             return False
         self._bits = max(_LEAST_BITS, (3 * rows // 2).bit_length())
-        self._heads = np.zeros(len(self.stores) << self._bits, np.uint32)
+        self._renew_at = max(self._head) + _RENEW_ROWS
+        self._heads = self._no_heads()
         for stream in range(len(self.stores)):
             self._link(stream, self._tail[stream])
         return True
+
+    def _no_heads(self) -> NDArray[np.uint32]:
+        """Empty buckets: every head stands just below its stream's tail."""
+        below = (np.array(self._tail, np.int64) - 1) & 0xFFFFFFFF
+        return np.tile(below.astype(np.uint32), 1 << self._bits)

@@ -32,7 +32,7 @@ from joinery.partition.keys import equal_keys
 from joinery.window import sliding
 from joinery.window.layout import RowLayout
 from joinery.window.sliding import Floor, Marks
-from joinery.window.store import KEYLESS, MATCHED, TIME, RowStore
+from joinery.window.store import KEYLESS, MATCHED, RowStore
 
 
 class WindowJoin:
@@ -160,13 +160,13 @@ class WindowJoin:
         if not part.is_whole_batch:
             words, hashes, own = words[by], hashes[by], own[by]
         low = sliding.earliest(latest, window)
-        for at, rows in self.method.candidates(stream, words, hashes, own, low, deadline):
-            grown = part.with_member(stream, rows, at)
+        for found in self.method.candidates(stream, words, hashes, own, low, deadline):
+            grown = part.with_member(stream, found)
             if len(streams) == 1:
                 yield grown
                 continue
-            times = self.method.stores[stream].lane(rows, TIME)
-            further = (np.maximum(latest[at], times), np.minimum(deadline[at], sliding.deadline(times, window)))
+            ends = sliding.deadline(found.time, window)
+            further = (np.maximum(latest[found.probe], found.time), np.minimum(deadline[found.probe], ends))
             yield from self._expand(grown, groups, further, streams[1:])
 
     def _proven(self, part: Combination, keys: list[pa.Array]) -> Combination:

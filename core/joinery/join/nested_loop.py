@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from joinery.join.kernels import blocks
 from joinery.join.kernels.blocks import FRESH_ROWS, Chains
+from joinery.join.kernels.found import Found
 from joinery.join.plan import JoinPlan
-from joinery.join.protocol import Pairs
 from joinery.model.ids import GroupId
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
@@ -70,7 +70,7 @@ class NestedLoopMethod:
         groups: NDArray[np.uint16],
         low: I64Array,
         high: I64Array,
-    ) -> Iterator[Pairs]:
+    ) -> Iterator[Found]:
         store = self.stores[stream]
         minis = self._minis(groups, hashes)
         order = np.argsort(minis, kind="stable")
@@ -78,14 +78,14 @@ class NestedLoopMethod:
         size = max(_PART_PAIRS, FRESH_ROWS * store.block_rows)
         begin, block = 0, -2
         while begin < order.size:
-            out_probe, out_row = np.empty(size, np.int32), np.empty(size, np.int64)
+            found = Found.room(size)
             count, comparisons, begin, block = blocks.scan(
                 words, low, high, order, sorted_minis, begin, block, store.meta, store.fill, store.block_rows,
-                self._chains(stream), KEYLESS, store.flags, out_probe, out_row,
+                self._chains(stream), KEYLESS, store.flags, found,
             )  # fmt: skip
             self.comparisons += comparisons
             if count:
-                yield out_probe[:count], out_row[:count]
+                yield found.first(count)
 
     def expire(self, stream: int, before: int) -> None:
         store, top = self.stores[stream], self.stores[stream].touched_blocks
@@ -97,8 +97,8 @@ class NestedLoopMethod:
         count = blocks.unlink_past(before, minis, self._chains(stream), store.newest, gone)
         self._give_back(stream, gone[:count])
         if self._theta is not None:
-            small = minis[self._bytes()[minis] < self._theta]
-            self._tune(np.unique(self._group_of[small]).tolist())
+            groups = np.unique(self._group_of[minis])  # a mini-group that shrank may let its small buddy merge
+            self._tune(groups[self._mask[groups] > 0].tolist())
 
     def directory(self, group: GroupId) -> tuple[int, ...]:
         entries = self._directories[group].to_list()
@@ -215,9 +215,7 @@ class NestedLoopMethod:
 
     def _separable(self, mini: int) -> bool:
         depth = self._directories[GroupId(int(self._group_of[mini]))].local_depth[mini]
-        hashes = [
-            store.layout.hashes(store.lane(self._rows_of(stream, mini), 0)) for stream, store in enumerate(self.stores)
-        ]
+        hashes = [store.hashes(self._rows_of(stream, mini)) for stream, store in enumerate(self.stores)]
         return separating_bit(np.concatenate(hashes), depth) is not None
 
     def _split(self, group: GroupId, action: Split) -> None:

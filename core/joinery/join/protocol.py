@@ -6,12 +6,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from joinery.join.kernels.found import Found
 from joinery.model.ids import GroupId
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.store import RowStore
-
-Pairs = tuple[NDArray[np.int32], I64Array]
-"""Places in the probing columns, and the stored rows that they meet."""
 
 
 class Method(Protocol):
@@ -30,7 +28,7 @@ class Method(Protocol):
         groups: NDArray[np.uint16],
         low: I64Array,
         high: I64Array,
-    ) -> Iterator[Pairs]:
+    ) -> Iterator[Found]:
         """All kept rows of `stream` with an equal word and a time in [low, high], in bounded parts."""
 
     def expire(self, stream: int, before: int) -> None:

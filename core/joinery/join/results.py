@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from joinery.join.kernels.found import Found
 from joinery.join.plan import JoinPlan
 from joinery.model.errors import require
 from joinery.model.expression_arrow import Predicate
 from joinery.model.tuples import I64Array, TupleBatch
-from joinery.window.store import PLACE, RowStore
+from joinery.window.arrays import pick
+from joinery.window.store import PLACE, TIME, WORD, RowStore
 
 _TEXT_LIMIT: Final = 1 << 30
 
@@ -56,6 +58,8 @@ class Combination:
     ) -> None:  # fmt: skip
         self._stores, self.rows, self.batch, self.by, self._batch_groups = stores, rows, batch, by, batch_groups
         self._columns: dict[tuple[int, int], pa.Array] = {}
+        self._lanes: dict[tuple[int, int], I64Array] = {}
+        """Times and places of stored members, as far as they are known."""
 
     def __len__(self) -> int:
         return int(self.by.size) if self.by is not None else int(next(iter(self.rows.values())).size)
@@ -70,11 +74,14 @@ class Combination:
         """Whether these are just the rows of the batch, none left out, none with a partner yet."""
         return self.batch is not None and not self.rows and len(self) == len(self.batch)
 
-    def with_member(self, stream: int, rows: I64Array, at: NDArray[np.int32]) -> "Combination":
-        """Grown by a member: the combinations `at`, each with the row of that stream."""
-        known = {other: found[at] for other, found in self.rows.items()}
-        by = self.by if self.by is None else at if self.is_whole_batch else self.by[at]
-        return Combination(self._stores, {**known, stream: rows}, self.batch, by, self._batch_groups)
+    def with_member(self, stream: int, found: Found) -> "Combination":
+        """Grown by a member: the combinations that met a row of that stream, each with it."""
+        known = {other: rows[found.probe] for other, rows in self.rows.items()}
+        by = self.by if self.by is None else found.probe if self.is_whole_batch else self.by[found.probe]
+        grown = Combination(self._stores, {**known, stream: found.row}, self.batch, by, self._batch_groups)
+        grown._lanes = {name: lane[found.probe] for name, lane in self._lanes.items()}
+        grown._lanes[stream, TIME], grown._lanes[stream, PLACE] = found.time, found.place
+        return grown
 
     def column(self, stream: int, number: int) -> pa.Array:
         """One column of one member, in the order of the combinations; nulls where there is no member."""
@@ -87,7 +94,7 @@ class Combination:
         if self.batch is not None and self.by is not None and stream == self.batch.stream:
             return self.batch.rows.column(number).take(pa.array(self.by))
         if stream in self.rows:
-            return self._stores[stream].column(number, self.rows[stream])
+            return self._stores[stream].column(number, self.rows[stream], lambda lane: self._lane(stream, lane))
         return pa.nulls(len(self), self._stores[stream].layout.fields[number].type)
 
     def keep(self, chosen: NDArray[np.bool_] | I64Array) -> "Combination":
@@ -102,6 +109,7 @@ class Combination:
         )
         take = pa.array(index)
         kept._columns = {name: column.take(take) for name, column in self._columns.items()}
+        kept._lanes = {name: lane[index] for name, lane in self._lanes.items()}
         return kept
 
     def keep_if(self, mask: NDArray[np.bool_]) -> "Combination":
@@ -120,24 +128,28 @@ class Combination:
 
     def times(self) -> I64Array:
         """Time of the latest member."""
-        known = [self._stores[stream].lane(rows, 1) for stream, rows in self.rows.items()]
+        known = [self._lane(stream, TIME) for stream in self.rows]
         if self.batch is not None and self.by is not None:
-            known.append(self.batch.times[self.by])
+            known.append(pick(self.batch.times, self.by))
         return known[0] if len(known) == 1 else np.maximum.reduce(known)
 
     def places(self) -> tuple[I64Array | None, ...]:
         """Per stream: position of every member in its stream."""
-        out: list[I64Array | None] = [None] * len(self._stores)
-        for stream, rows in self.rows.items():
-            out[stream] = self._stores[stream].lane(rows, PLACE)
+        out = [self._lane(stream, PLACE) if stream in self.rows else None for stream in range(len(self._stores))]
         if self.batch is not None and self.by is not None:
-            out[self.batch.stream] = self.batch.places[self.by]
+            out[self.batch.stream] = pick(self.batch.places, self.by)
         return tuple(out)
+
+    def _lane(self, stream: int, lane: int) -> I64Array:
+        known = self._lanes.get((stream, lane))
+        if known is None and lane == WORD and self.batch is not None and self.by is not None:
+            known = pick(self.batch.words, self.by)  # they have met, so their words are equal
+        return self._stores[stream].lane(self.rows[stream], lane) if known is None else known
 
     def groups(self) -> NDArray[np.uint16]:
         """Partition-group of every combination (all members have the same)."""
         if self._batch_groups is not None and self.by is not None:
-            return self._batch_groups[self.by]
+            return pick(self._batch_groups, self.by)
         stream, rows = next(iter(self.rows.items()))
         return self._stores[stream].groups[rows]
 

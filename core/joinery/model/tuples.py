@@ -55,7 +55,9 @@ class TupleBatch:
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "TupleBatch":
         """The chosen rows (a mask or indexes), in their order."""
-        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        index: NDArray[np.intp] = (
+            np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp, copy=False)
+        )
         return TupleBatch(
             stream=self.stream,
             times=self.times[index],

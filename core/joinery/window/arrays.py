@@ -1,11 +1,19 @@
-"""Arrays that grow, and arrays that the compiler sees as one type."""
+"""Arrays that grow, arrays from Arrow's memory pool, and arrays that the compiler sees as one type."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
 
 T = TypeVar("T", bound=np.generic)
+
+
+def empty(size: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Room for results, not filled, from Arrow's pool: it is used again, where malloc would give and take pages."""
+    kind = np.dtype(dtype)
+    return np.frombuffer(pa.allocate_buffer(size * kind.itemsize), kind, count=size)
 
 
 def grown(array: NDArray[T], size: int, fill: int | None = None) -> NDArray[T]:
@@ -17,8 +25,21 @@ def grown(array: NDArray[T], size: int, fill: int | None = None) -> NDArray[T]:
     return out
 
 
+def pick(values: NDArray[T], at: NDArray[np.int32]) -> NDArray[T]:
+    """values[at], without the 64-bit copy of the places that numpy would make."""
+    out = empty(at.size, values.dtype)
+    _pick(readonly(values), at, out)
+    return out
+
+
 def readonly(array: NDArray[T]) -> NDArray[T]:
     """The same values, never to be written: Arrow's buffers are such arrays, so a kernel is compiled once for all."""
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+@njit(cache=True, nogil=True)
+def _pick(values: NDArray[Any], at: NDArray[np.int32], out: NDArray[Any]) -> None:
+    for i in range(at.size):
+        out[i] = values[at[i]]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from joinery.model.errors import require
 from joinery.model.tuples import I64Array
 from joinery.window import packing
-from joinery.window.arrays import grown, readonly
+from joinery.window.arrays import empty, grown, readonly
 from joinery.window.layout import Field
 
 
@@ -50,10 +50,10 @@ class Heap:
         self, rows: I64Array, at: I64Array, stride: int, field: Field, validity: pa.Buffer | None, nulls: int
     ) -> pa.Array:
         """A text or binary column of these rows."""
-        offsets = np.empty(at.size + 1, np.int32)
+        offsets = empty(at.size + 1, np.int32)
         total = packing.heap_lengths(rows, at, stride, field.offset // 8, offsets)
         require(total >= 0, "texts of one part exceed 2 GiB; parts must be cut smaller")
-        data = np.empty(total, np.uint8)
+        data = empty(total, np.uint8)
         packing.read_heap(rows, at, stride, field.offset // 8, self._bytes, self._chunk_bytes, self._next, data)
         return pa.Array.from_buffers(field.type, at.size, [validity, pa.py_buffer(offsets), pa.py_buffer(data)], nulls)
 

@@ -40,13 +40,23 @@ def pack_bytes(source: Bytes, order: I64Array, to: I64Array, rows: Bytes, stride
 
 @njit(cache=True, nogil=True)
 def unpack_words(rows: U64Array, at: I64Array, stride: int, offset: int, width: int, out: U64Array) -> None:
-    """The way back of `pack_words`."""
+    """The way back of `pack_words`; unrolled by hand, because the compiler does not know how short a row is."""
+    fours, two, one = width // 4 * 4, width & 2, width & 1
+    into = 0
     for i in range(at.size):
         if i + _AHEAD < at.size:
             prefetch(rows, at[i + _AHEAD] * stride + offset)
-        out_of, into = at[i] * stride + offset, i * width
-        for k in range(width):
-            out[into + k] = rows[out_of + k]
+        k = at[i] * stride + offset
+        end = k + fours
+        while k < end:
+            out[into], out[into + 1], out[into + 2], out[into + 3] = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+            k, into = k + 4, into + 4
+        if two:
+            out[into], out[into + 1] = rows[k], rows[k + 1]
+            k, into = k + 2, into + 2
+        if one:
+            out[into] = rows[k]
+            into += 1
 
 
 @njit(cache=True, nogil=True)

@@ -70,6 +70,25 @@ def rows_before(
 
 
 @njit(cache=True, nogil=True)
+def count_living(
+    before: int,
+    block_rows: int,
+    top: int,
+    meta: I64Array,
+    clocks: I64Array,
+    lanes: int,
+    lane: int,
+    fill: NDArray[np.int32],
+) -> int:
+    """Rows that are not dead and whose clock is not below `before`."""
+    count = 0
+    for block in range(top):
+        for row in range(block * block_rows, block * block_rows + fill[block]):
+            count += meta[4 * row + 1] != DEAD and clocks[lanes * row + lane] >= before
+    return count
+
+
+@njit(cache=True, nogil=True)
 def rebook(
     block_rows: int, top: int, meta: I64Array, clocks: I64Array, lanes: int, lane: int,
     fill: NDArray[np.int32], oldest: I64Array, newest: I64Array,

@@ -9,6 +9,7 @@ Who decides in which block a row goes is the join method (`joinery.join`): arriv
 blocks per mini-group for `nested-loop`. Source: seed 000 §IV.D, blocks of the window partitions.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, Order, TupleBatch
+from joinery.partition.hashing import NULL_HASH
 from joinery.window import packing, scanning, sliding
-from joinery.window.arrays import grown, readonly
+from joinery.window.arrays import empty, grown, readonly
 from joinery.window.heap import Heap
 from joinery.window.layout import Field, Home, RowLayout
 
@@ -31,6 +33,10 @@ MATCHED: Final = 1
 """Flag of a row that has found a partner."""
 KEYLESS: Final = 2
 """Flag of a row with a null in its key: kept for an outer join, found by nobody."""
+
+
+Lanes = Callable[[int], I64Array]
+"""Words or times of some rows, by lane."""
 
 
 class RowStore:
@@ -172,6 +178,11 @@ class RowStore:
                                      out)  # fmt: skip
         return out[:count]
 
+    def count_living(self, before: int) -> int:
+        """Rows that are neither dead nor past: their clock is at or above `before`."""
+        return int(scanning.count_living(before, self.block_rows, self.touched_blocks, self.meta, *self._clock_source(),
+                                         self.fill))  # fmt: skip
+
     def rows_of(self, wanted: NDArray[np.bool_], after: I64Array) -> I64Array:
         """Living rows of these groups whose serial number is above their group's entry in `after`."""
         out = np.empty(self.touched_blocks * self.block_rows, np.int64)
@@ -194,7 +205,7 @@ class RowStore:
 
     def lane(self, at: I64Array, lane: int) -> I64Array:
         """Words, times or places of these rows."""
-        out = np.empty(at.size, np.int64)
+        out = empty(at.size, np.int64)
         packing.read_back(self.meta, at, lane, out)
         return out
 
@@ -214,7 +225,7 @@ class RowStore:
         batch = TupleBatch(
             stream=self.layout.stream,
             times=self.lane(at, TIME),
-            hashes=self.layout.hashes(words),
+            hashes=self.hashes(at),
             words=words,
             keyed=~keyless if keyless.any() else None,
             places=self.lane(at, PLACE),
@@ -223,27 +234,33 @@ class RowStore:
         )
         return batch, self.groups[at], flags
 
+    def hashes(self, at: I64Array) -> NDArray[np.uint64]:
+        """The hashes that these rows came with: told by their words, and one for all without a key."""
+        known = self.layout.hashes(self.lane(at, WORD))
+        return np.where((self.flags[at] & KEYLESS) != 0, NULL_HASH, known)
+
     def order_of(self, at: I64Array) -> Order:
         """Ranks and counts of these rows (queries with count windows)."""
         lanes = self.order.reshape(-1, self._lanes)[at]
         return Order(np.ascontiguousarray(lanes[:, 0]), np.ascontiguousarray(lanes[:, 1:]))
 
-    def column(self, number: int, at: I64Array) -> pa.Array:
-        """One column of these rows, as it came."""
+    def column(self, number: int, at: I64Array, lanes: Lanes | None = None) -> pa.Array:
+        """One column of these rows, as it came; `lanes` gives their words and times to who knows them already."""
         field = self.layout.fields[number]
         validity, nulls = self._validity(number, field, at)
         if field.home in (Home.TIME, Home.WORD):
-            values = self.lane(at, TIME if field.home is Home.TIME else WORD)
+            lane = TIME if field.home is Home.TIME else WORD
+            values = self.lane(at, lane) if lanes is None else lanes(lane)
             return _from_words(values // field.scale if field.scale != 1 else values, field.type, validity, nulls)
         if field.home is Home.HEAP:
             assert self.heap is not None  # noqa: S101 - a layout with a heap field has a heap
             return self.heap.read(self._packed.view(np.int64), at, self.layout.stride // 8, field, validity, nulls)
         stride, offset, width = self.layout.stride, field.offset, field.width
         if width % 8 == 0:
-            wide = np.empty(at.size * width // 8, np.uint64)
+            wide = empty(at.size * width // 8, np.uint64)
             packing.unpack_words(self._packed.view(np.uint64), at, stride // 8, offset // 8, width // 8, wide)
             return pa.Array.from_buffers(field.type, at.size, [validity, pa.py_buffer(wide)], nulls)
-        narrow = np.empty(at.size * width, np.uint8)
+        narrow = empty(at.size * width, np.uint8)
         packing.unpack_bytes(self._packed, at, stride, offset, width, narrow)
         data = np.packbits(narrow, bitorder="little") if pa.types.is_boolean(field.type) else narrow
         return pa.Array.from_buffers(field.type, at.size, [validity, pa.py_buffer(data)], nulls)

@@ -19,10 +19,11 @@ THETA = 40 * TUPLE
 """Mini-groups of 40 to 80 tuples, both streams together."""
 
 
-def plan(window: str = "2000ns", *, theta: int | None = THETA, partitions: int = 2, block: int = 64, **join: object) -> JoinPlan:
-    return plan_of(
-        {"k": "int64"}, windows=(window, window), method="nested-loop", partitions=partitions, theta=theta, block=block, **join
-    )  # fmt: skip
+def plan(
+    window: str = "2000ns", *, theta: int | None = THETA, partitions: int = 2, block: int = 64, **join: object
+) -> JoinPlan:
+    sizes = {"partitions": partitions, "theta": theta, "block": block}
+    return plan_of({"k": "int64"}, windows=(window, window), method="nested-loop", **sizes, **join)
 
 
 def method_of(join: WindowJoin) -> NestedLoopMethod:
@@ -30,7 +31,9 @@ def method_of(join: WindowJoin) -> NestedLoopMethod:
     return join.method
 
 
-def take(join: WindowJoin, stream: int, keys: np.ndarray, times: np.ndarray, marks: tuple[int, int], first: int = 0) -> list[ResultPart]:
+def take(
+    join: WindowJoin, stream: int, keys: np.ndarray, times: np.ndarray, marks: tuple[int, int], first: int = 0
+) -> list[ResultPart]:
     return list(join.on_batch([read(join.plan, stream, first, k=keys, ts=times)], Marks(marks)))
 
 
@@ -40,15 +43,13 @@ def directory_of(join: WindowJoin, group: int) -> Directory:
     return Directory([(mini, *one) for mini, one in zip(minis, shape, strict=True)])
 
 
-def left_undone(join: WindowJoin, separable: bool = True) -> list[object]:
-    """What fine tuning would still do: nothing, if it did its work."""
-    return [
-        action
-        for group in range(join.plan.partitions)
-        for action in tune(
-            directory_of(join, group), method_of(join).mini_sizes(GroupId(group)), join.plan.theta_bytes or 1, lambda _: separable
-        )
-    ]  # fmt: skip
+def left_undone(join: WindowJoin) -> list[object]:
+    """What fine tuning would still do if any two tuples can be separated: nothing, if it did its work."""
+    theta, method = join.plan.theta_bytes or 1, method_of(join)
+    due: list[object] = []
+    for group in range(join.plan.partitions):
+        due += tune(directory_of(join, group), method.mini_sizes(GroupId(group)), theta, lambda _: True)
+    return due
 
 
 def test_a_tuple_has_the_bytes_of_its_columns() -> None:
@@ -134,7 +135,7 @@ def test_rows_without_a_key_are_split_and_merged_with_the_others_and_told_once()
     keys = [None if at % 3 == 0 else at for at in range(600)]
     list(join.on_batch([read(join.plan, 0, k=keys, ts=[0] * 600)], Marks((0, 0))))
     assert [] != method_of(join).directory(GroupId(0))
-    assert [] == [one for one in found(list(join.on_batch([read(join.plan, 1, k=[0, None], ts=[0, 0])], Marks((0, 0)))))[0]]
+    assert [] == list(found(list(join.on_batch([read(join.plan, 1, k=[0, None], ts=[0, 0])], Marks((0, 0)))))[0])
     assert list(range(600)) == unmatched(join.on_batch([], ENDED), 0)
 
 

@@ -52,7 +52,8 @@ def test_hashes_of_composite_keys_are_frozen() -> None:
 def test_another_process_with_another_hash_seed_hashes_the_same() -> None:
     code = (
         "import json, numpy, pyarrow; from joinery.partition import hashing as h;"
-        "print(json.dumps([h.hash_words(numpy.array([0, 1, -1])).tolist(), h.hash_column(pyarrow.array(['', 'abc'])).tolist()]))"
+        "words = h.hash_words(numpy.array([0, 1, -1])).tolist();"
+        "print(json.dumps([words, h.hash_column(pyarrow.array(['', 'abc'])).tolist()]))"
     )
     answer = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,

@@ -72,7 +72,7 @@ SAME = {
     ),
     "decimal with int64": (pa.decimal128(21, 2), I64, [Decimal(0), Decimal(-7), Decimal(2**63 - 1), Decimal(-(2**63))]),
     "decimal with uint64": (pa.decimal128(22, 2), U64, [Decimal(0), Decimal(2**64 - 1)]),
-    "seconds with nanoseconds": (S, NS, [datetime(1969, 12, 31), datetime(2024, 2, 29, 1)]),  # noqa: DTZ001
+    "seconds with nanoseconds": (S, NS, [datetime(1969, 12, 31), datetime(2024, 2, 29, 1)]),
     "timezones": (US_UTC, S_BERLIN, [MOMENT]),
     "fixed with plain binary": (pa.binary(4), pa.binary(), [b"abcd", b"\0\0\0\0", b"\xff\xff\xff\xff"]),
     "dates": (pa.date32(), pa.date32(), [date(1970, 1, 1), date(1, 1, 1), date(9999, 12, 31)]),
@@ -233,7 +233,11 @@ def test_columns_that_trade_places_make_another_key() -> None:
 
 @pytest.mark.parametrize(
     ("mine", "other", "value"),
-    [(S, NS, 2**62), (pa.decimal128(38, 0), pa.decimal128(38, 10), Decimal(10**37)), (pa.timestamp("ms"), NS, -(2**62))],
+    [
+        (S, NS, 2**62),
+        (pa.decimal128(38, 0), pa.decimal128(38, 10), Decimal(10**37)),
+        (pa.timestamp("ms"), NS, -(2**62)),
+    ],
     ids=str,
 )
 def test_a_key_that_does_not_fit_the_common_form_is_refused_clearly(

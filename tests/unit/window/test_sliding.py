@@ -24,7 +24,12 @@ def times(*values: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("window", "wanted"),
-    [(of(0), [0, 5]), (of(5), [-5, 0]), (UNBOUNDED_WINDOW, [TIME_MIN, TIME_MIN]), (CountWindow(3), [TIME_MIN, TIME_MIN])],
+    [
+        (of(0), [0, 5]),
+        (of(5), [-5, 0]),
+        (UNBOUNDED_WINDOW, [TIME_MIN, TIME_MIN]),
+        (CountWindow(3), [TIME_MIN, TIME_MIN]),
+    ],
     ids=str,
 )
 def test_the_earliest_partner_stands_on_the_edge_of_its_window(window: Window, wanted: list[int]) -> None:
@@ -33,7 +38,12 @@ def test_the_earliest_partner_stands_on_the_edge_of_its_window(window: Window, w
 
 @pytest.mark.parametrize(
     ("window", "wanted"),
-    [(of(0), [0, 5]), (of(5), [5, 10]), (UNBOUNDED_WINDOW, [TIME_MAX, TIME_MAX]), (CountWindow(3), [TIME_MAX, TIME_MAX])],
+    [
+        (of(0), [0, 5]),
+        (of(5), [5, 10]),
+        (UNBOUNDED_WINDOW, [TIME_MAX, TIME_MAX]),
+        (CountWindow(3), [TIME_MAX, TIME_MAX]),
+    ],
     ids=str,
 )
 def test_the_deadline_is_the_end_of_the_window(window: Window, wanted: list[int]) -> None:

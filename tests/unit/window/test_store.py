@@ -1,5 +1,6 @@
 """The store gives back what it was given, whatever the types, wherever blocks were freed and used again."""
 
+import itertools
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -21,8 +22,9 @@ QUICK = settings(max_examples=50, deadline=None, suppress_health_check=list(Heal
 GROUPS = 60
 EVERY = np.ones(GROUPS, np.bool_)
 
-NAIVE = datetime(1970, 1, 1)  # noqa: DTZ001
+NAIVE = datetime(1970, 1, 1)
 AWARE = datetime(1970, 1, 1, tzinfo=UTC)
+SECONDS = st.integers(-(10**9), 10**9).map(lambda count: timedelta(seconds=count))
 
 
 def decimals(precision: int, scale: int) -> st.SearchStrategy[Decimal]:
@@ -39,15 +41,26 @@ TYPES: dict[str, st.SearchStrategy[object]] = {
     "float64": st.floats(allow_nan=False),
     "bool": st.booleans(),
     "date": st.dates(date(1, 1, 1), date(9999, 12, 31)),
-    **{f"timestamp({unit})": st.integers(-(10**9), 10**9).map(lambda s: NAIVE + timedelta(seconds=s)) for unit in ("s", "us")},
-    "timestamp(ms, UTC)": st.integers(-(10**9), 10**9).map(lambda s: AWARE + timedelta(seconds=s)),
+    **dict.fromkeys(("timestamp(s)", "timestamp(us)"), SECONDS.map(lambda apart: NAIVE + apart)),
+    "timestamp(ms, UTC)": SECONDS.map(lambda apart: AWARE + apart),
     "decimal(38,10)": decimals(38, 10),
     "decimal(5,2)": decimals(5, 2),
     "string": TEXTS,
     "binary": BYTES,
     **{f"binary({width})": st.binary(min_size=width, max_size=width) for width in (1, 3, 8, 12, 16, 33, 64)},
 }  # fmt: skip
-KEYS = ("int8", "int64", "uint64", "uint32", "bool", "date", "timestamp(s)", "timestamp(ms, UTC)", "string", "decimal(5,2)")
+KEYS = (
+    "int8",
+    "int64",
+    "uint64",
+    "uint32",
+    "bool",
+    "date",
+    "timestamp(s)",
+    "timestamp(ms, UTC)",
+    "string",
+    "decimal(5,2)",
+)
 
 
 @st.composite
@@ -126,7 +139,9 @@ class Twin:
         assert [one.places[0] for one, _, _ in held] == batch.places.tolist()
         keyed = np.ones(len(order), np.bool_) if batch.keyed is None else batch.keyed
         assert [one.keyed is None or bool(one.keyed[0]) for one, _, _ in held] == keyed.tolist()
-        assert [one.hashes[0] for one, _, _ in held if one.keyed is None or one.keyed[0]] == batch.hashes[keyed].tolist()
+        assert [one.hashes[0] for one, _, _ in held if one.keyed is None or one.keyed[0]] == batch.hashes[
+            keyed
+        ].tolist()
         assert [group for _, group, _ in held] == groups.tolist()
         assert [flag for _, _, flag in held] == flags.tolist()
 
@@ -206,7 +221,9 @@ def test_a_null_does_not_stay_in_a_block_that_is_used_again() -> None:
     store.free_block(int(at[0]) // 2)
     again = fill(plan, store, [3, 4], k=[3, 4], v=[3, 4], s=["c", "d"])
     assert at.tolist() == again.tolist()
-    assert [{"k": 3, "s": "c", "ts": 3, "v": 3}, {"k": 4, "s": "d", "ts": 4, "v": 4}] == store.read(again)[0].rows.to_pylist()
+    assert [{"k": 3, "s": "c", "ts": 3, "v": 3}, {"k": 4, "s": "d", "ts": 4, "v": 4}] == store.read(again)[
+        0
+    ].rows.to_pylist()
 
 
 @pytest.mark.parametrize("kind", ["int64", "uint64", "bool", "date", "timestamp(s)"])
@@ -324,7 +341,7 @@ def test_nothing_is_kept_twice() -> None:
 def test_packed_columns_never_overlap_and_wide_ones_are_aligned(kinds: list[str]) -> None:
     layout = RowLayout.of(plan_of({"k": "string"} | {f"p{at}": kind for at, kind in enumerate(kinds)}).formats[0])
     kept = sorted((one.offset, one.width) for one in layout.fields if one.home in (Home.PACKED, Home.HEAP))
-    assert all(before[0] + before[1] <= after[0] for before, after in zip(kept, kept[1:], strict=False))
+    assert all(before[0] + before[1] <= after[0] for before, after in itertools.pairwise(kept))
     assert kept[-1][0] + kept[-1][1] <= layout.stride
     assert all(offset % 8 == 0 for offset, width in kept if width % 8 == 0)
     assert layout.stride % 8 == 0

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from joinery.join.kernels.found import Found
+
 I64Array = NDArray[np.int64]
 I32Array = NDArray[np.int32]
 
@@ -81,7 +83,7 @@ def place(
 def scan(
     words: I64Array, low: I64Array, high: I64Array, order: I64Array, minis: I32Array, begin: int, block: int,
     meta: I64Array, fill: I32Array, block_rows: int, chains: Chains, keyless: int, flags: NDArray[np.uint8],
-    out_probe: I32Array, out_row: I64Array,
+    out: Found,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Block nested loops: fresh tuples (`order`: by mini-group), a head block at a time, over the other stream's.
 
@@ -96,7 +98,7 @@ def scan(
         if block == -2:
             block = chains.first[mini]
         while block >= 0:
-            if count + (end - begin) * fill[block] > out_row.size:
+            if count + (end - begin) * fill[block] > out.row.size:
                 return count, comparisons, begin, block
             comparisons += (end - begin) * fill[block]
             for row in range(block * block_rows, block * block_rows + fill[block]):
@@ -104,7 +106,8 @@ def scan(
                 for k in range(begin, end):
                     i = order[k]
                     if words[i] == word and low[i] <= time <= high[i] and flags[row] & keyless == 0:
-                        out_probe[count], out_row[count] = i, row
+                        out.probe[count], out.row[count] = i, row
+                        out.time[count], out.place[count] = time, meta[4 * row + 2]
                         count += 1
             block = chains.following[block]
         begin, block = end, -2
