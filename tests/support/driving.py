@@ -1,4 +1,4 @@
-"""Drives the join core with a recorded history, as gateway and worker will: batches (a, b] cut anywhere, groups moved."""
+"""Drives the join core with a recorded history, as gateway and worker will: batches cut anywhere, groups moved."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

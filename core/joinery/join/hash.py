@@ -22,7 +22,7 @@ from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.store import KEYLESS, RowStore
 
-PART_PAIRS: Final = 1 << 15
+PART_PAIRS: Final = 1 << 14
 """Pairs of one part: bounds the memory of a batch whose keys are hot."""
 _LEAST_BITS: Final = 10
 _RENEW_ROWS: Final = 1 << 30

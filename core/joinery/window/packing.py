@@ -46,6 +46,7 @@ def unpack_words(rows: U64Array, at: I64Array, stride: int, offset: int, width: 
     for i in range(at.size):
         if i + _AHEAD < at.size:
             prefetch(rows, at[i + _AHEAD] * stride + offset)
+            prefetch(rows, at[i + _AHEAD] * stride + offset + width - 1)
         k = at[i] * stride + offset
         end = k + fours
         while k < end:
