@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from joinery.join.logic import WindowJoin
 
 
+Matched = tuple[I64Array, NDArray[np.uint16]]
+"""Places of rows, and their groups."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Increment:
     """What changed in one group after the tag `since` up to the tag `tag`."""
@@ -45,33 +49,41 @@ class Increment:
 
 
 class MatchJournal:
-    """Rows that became matched, in the order in which they did, so that an increment can tell them."""
+    """Rows that became matched, in the order in which they did, so that an increment can tell them.
+
+    It is written only while a tag is known: who never takes an increment pays nothing.
+    """
 
     def __init__(self, streams: int) -> None:
-        self._entries: list[list[tuple[I64Array, NDArray[np.uint16]]]] = [[] for _ in range(streams)]
+        self._entries: list[list[Matched]] = [[] for _ in range(streams)]
         self._dropped = [0] * streams
+        self._is_kept = False
 
     def note(self, stream: int, places: I64Array, groups: NDArray[np.uint16]) -> None:
         """These stored rows have just matched for the first time."""
-        self._entries[stream].append((places, groups))
+        if self._is_kept:
+            self._entries[stream].append((places, groups))
 
     def position(self) -> tuple[int, ...]:
         """Where the journal stands now."""
         return tuple(dropped + len(entries) for dropped, entries in zip(self._dropped, self._entries, strict=True))
 
-    def since(self, stream: int, position: int, group: GroupId) -> I64Array:
-        """Places of the group's rows that matched after a position."""
+    def since(self, stream: int, position: int) -> Matched:
+        """Places and groups of the rows that matched after a position, by group."""
         entries = self._entries[stream][max(0, position - self._dropped[stream]) :]
-        found = [places[groups == group] for places, groups in entries]
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+        if not entries:
+            return np.empty(0, np.int64), np.empty(0, np.uint16)
+        places, groups = (np.concatenate(column) for column in zip(*entries, strict=True))
+        order = np.argsort(groups, kind="stable")
+        return places[order], groups[order]
 
-    def forget(self, positions: tuple[int, ...]) -> None:
-        """Nobody will ask for what stands before these positions."""
-        for stream, position in enumerate(positions):
-            count = position - self._dropped[stream]
-            if count > 0:
-                del self._entries[stream][:count]
-                self._dropped[stream] = position
+    def keep_from(self, positions: list[tuple[int, ...]]) -> None:
+        """Somebody may still ask for what stands after these positions; none: nobody will ask."""
+        self._is_kept = bool(positions)
+        first = tuple(min(stream) for stream in zip(*positions, strict=True)) if positions else self.position()
+        for stream, position in enumerate(first):
+            del self._entries[stream][: max(0, position - self._dropped[stream])]
+            self._dropped[stream] = max(position, self._dropped[stream])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +108,40 @@ class Checkpoints:
         wanted[list(groups)] = True
         known = {group: self._known(group, since) for group in groups}
         journal = self.join.journal.position()
-        taken = []
-        for stream in range(streams):
-            after = np.full(wanted.size, -1, np.int64)
-            for group, tagged in known.items():
-                after[group] = tagged.serials[stream]
-            taken.append(
-                _by_group(method.stores[stream].read(method.stores[stream].rows_of(wanted, after)), list(groups))
-            )
+        taken = [self._rows_since(stream, wanted, known) for stream in range(streams)]
+        journals = [self._matched_since(stream, known) for stream in range(streams)]
         found = []
         for group in groups:
             rows, flags = zip(*(part[group] for part in taken), strict=True)
-            matched = tuple(self._matched(stream, known[group], group, since) for stream in range(streams))
+            matched = tuple(part[group] if since is not None else np.empty(0, np.int64) for part in journals)
             marks, closed, directory = self.join.marks_of(group), self.join.closed_of(group), method.directory(group)
             found.append(Increment(group, tag, since, rows, flags, matched, marks, closed, self.join.floors, directory))
-            tops = tuple(
-                max(old, int(batch.serials.max(initial=-1)))
-                for old, batch in zip(known[group].serials, rows, strict=True)
-            )
-            self._tags.setdefault(group, {})[tag] = _Tag(tops, journal)
+            tops = (int(batch.serials.max(initial=-1)) for batch in rows)
+            serials = tuple(max(pair) for pair in zip(known[group].serials, tops, strict=True))
+            self._tags.setdefault(group, {})[tag] = _Tag(serials, journal)
+        self._trim_journal()
+        return found
+
+    def _rows_since(
+        self, stream: int, wanted: NDArray[np.bool_], known: dict[GroupId, _Tag]
+    ) -> dict[GroupId, tuple[TupleBatch, NDArray[np.uint8]]]:
+        """The new rows of each group with their flags, inside a group in the order in which they came."""
+        store, after = self.join.method.stores[stream], np.full(wanted.size, -1, np.int64)
+        for group, tagged in known.items():
+            after[group] = tagged.serials[stream]
+        batch, of, flags = store.read(store.rows_of(wanted, after))
+        order = np.lexsort((batch.serials, of))
+        batch, of, flags = batch.take(order), of[order], flags[order]
+        cuts = {group: slice(*np.searchsorted(of, [group, group + 1]).tolist()) for group in known}
+        return {group: (batch.slice(cut.start, cut.stop), flags[cut]) for group, cut in cuts.items()}
+
+    def _matched_since(self, stream: int, known: dict[GroupId, _Tag]) -> dict[GroupId, I64Array]:
+        """The places of each group's rows that matched since its tag; most groups share one, so it is read once."""
+        read = {at: self.join.journal.since(stream, at) for at in {tagged.journal[stream] for tagged in known.values()}}
+        found = {}
+        for group, tagged in known.items():
+            places, of = read[tagged.journal[stream]]
+            found[group] = places[slice(*np.searchsorted(of, [group, group + 1]).tolist())]
         return found
 
     def restore(self, increments: Sequence[Increment]) -> None:
@@ -136,19 +163,22 @@ class Checkpoints:
             if len(batch):
                 self.join.method.insert(batch, np.full(len(batch), group, np.uint16), flags)
         self._tags[group] = {last.tag: _Tag(tuple(tops), self.join.journal.position())}
+        self._trim_journal()
 
     def release(self, group: GroupId) -> None:
         """The group has gone elsewhere: drop its rows."""
         self.join.release(group)
         self._tags.pop(group, None)
+        self._trim_journal()
 
     def forget(self, group: GroupId, before: RecordNo) -> None:
         """No increment of the group will be asked for since a tag below `before`."""
         tags = self._tags.get(group, {})
         self._tags[group] = {tag: entry for tag, entry in tags.items() if tag >= before}
-        journals = [entry.journal for entries in self._tags.values() for entry in entries.values()]
-        if journals:
-            self.join.journal.forget(tuple(min(stream) for stream in zip(*journals, strict=True)))
+        self._trim_journal()
+
+    def _trim_journal(self) -> None:
+        self.join.journal.keep_from([entry.journal for tags in self._tags.values() for entry in tags.values()])
 
     def _known(self, group: GroupId, since: RecordNo | None) -> _Tag:
         if since is None:
@@ -158,23 +188,6 @@ class Checkpoints:
         except KeyError:
             have = sorted(self._tags.get(group, {}))
             raise Bug(f"group {group}: an increment since tag {since} was asked for, known are {have}") from None
-
-    def _matched(self, stream: int, tagged: _Tag, group: GroupId, since: RecordNo | None) -> I64Array:
-        if since is None:
-            return np.empty(0, np.int64)
-        return self.join.journal.since(stream, tagged.journal[stream], group)
-
-
-Read = tuple[TupleBatch, NDArray[np.uint16], NDArray[np.uint8]]
-
-
-def _by_group(read: Read, groups: list[GroupId]) -> dict[GroupId, tuple[TupleBatch, NDArray[np.uint8]]]:
-    """Rows cut by group, inside a group in the order in which they came."""
-    batch, of, flags = read
-    order = np.lexsort((batch.serials, of))
-    batch, of, flags = batch.take(order), of[order], flags[order]
-    cuts = {group: np.searchsorted(of, [group, group + 1]) for group in groups}
-    return {group: (batch.take(np.arange(*cut)), flags[slice(*cut)]) for group, cut in cuts.items()}
 
 
 def _put_together(stream: int, increments: Sequence[Increment]) -> tuple[TupleBatch, NDArray[np.uint8]]:

@@ -70,6 +70,21 @@ class TupleBatch:
             order=None if self.order is None else self.order.take(index),
         )
 
+    def slice(self, start: int, stop: int) -> "TupleBatch":
+        """The rows from `start` to before `stop`, without a copy."""
+        cut = slice(start, stop)
+        return TupleBatch(
+            stream=self.stream,
+            times=self.times[cut],
+            hashes=self.hashes[cut],
+            words=self.words[cut],
+            keyed=None if self.keyed is None else self.keyed[cut],
+            places=self.places[cut],
+            rows=self.rows.slice(start, stop - start),
+            late=None if self.late is None else self.late[cut],
+            order=None if self.order is None else Order(self.order.ranks[cut], self.order.counts[cut]),
+        )
+
     @property
     def serials(self) -> I64Array:
         """A number per row that only grows in the order in which workers get the rows of a stream."""

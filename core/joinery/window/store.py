@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from joinery.model.errors import require
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, Order, TupleBatch
 from joinery.partition.hashing import NULL_HASH
@@ -116,8 +117,11 @@ class RowStore:
         scanning.write_meta(to, source, batch.words, batch.times, batch.places, self.clocks_of(batch), batch.serials,
                             groups, flags, self.block_rows, self.meta, self.groups, self.flags,
                             self.fill, self.oldest, self.newest, self.serial)  # fmt: skip
-        if self._lanes:
-            assert batch.order is not None  # noqa: S101 - told to the type checker; a query with lanes gives every row its order
+        require(
+            (batch.order is None) == (self._lanes == 0),
+            "rows have an order in queries with a count window, and only there",
+        )
+        if batch.order is not None:
             lanes = np.column_stack((batch.order.ranks, batch.order.counts))
             self.order.reshape(-1, self._lanes)[to] = lanes[source]
         for number, field in enumerate(self.layout.fields):
@@ -252,8 +256,7 @@ class RowStore:
             lane = TIME if field.home is Home.TIME else WORD
             values = self.lane(at, lane) if lanes is None else lanes(lane)
             return _from_words(values // field.scale if field.scale != 1 else values, field.type, validity, nulls)
-        if field.home is Home.HEAP:
-            assert self.heap is not None  # noqa: S101 - a layout with a heap field has a heap
+        if field.home is Home.HEAP and self.heap is not None:
             return self.heap.read(self._packed.view(np.int64), at, self.layout.stride // 8, field, validity, nulls)
         stride, offset, width = self.layout.stride, field.offset, field.width
         if width % 8 == 0:
@@ -276,11 +279,11 @@ class RowStore:
         """Bytes of the longest text column of these rows: what must fit one Arrow array."""
         if self.heap is None:
             return 0
-        packed, stride = self._packed.view(np.int64).reshape(-1, self.layout.stride // 8), 0
+        packed = self._packed.view(np.int64).reshape(-1, self.layout.stride // 8)
         sizes = [
             int(packed[at, field.offset // 8 + 1].sum()) for field in self.layout.fields if field.home is Home.HEAP
         ]
-        return max(sizes, default=stride)
+        return max(sizes, default=0)
 
 
 def _bytes_of(column: pa.Array, width: int) -> NDArray[np.uint8]:
