@@ -15,12 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from joinery.flow import ingest
+from joinery.join import results
 from joinery.join.logic import WindowJoin
 from joinery.join.plan import JoinPlan
 from joinery.model.errors import BadBatch
 from joinery.model.time import TIME_MAX, TIME_MIN
 from joinery.model.tuples import TupleBatch
 from joinery.window.sliding import Marks
+from joinery.window.store import RowStore
 from tests.support.queries import joined, plan_of
 
 METHODS = ("hash", "nested-loop")
@@ -255,6 +257,15 @@ def test_a_time_that_is_no_whole_number_is_refused(times: pa.Array) -> None:
     refused(pa.RecordBatch.from_pydict({**GOOD, "ts": times}))
 
 
+@pytest.mark.parametrize("kind", ["uint64", "uint32", "int8"])
+def test_a_time_column_may_be_any_integer(kind: str) -> None:
+    plan = plan_of({"ts": kind, "k": "int64"})
+    column = plan.formats[0].schema.field("ts").type
+    assert [7] == read(plan, k=pa.array([1]), ts=pa.array([7], column)).times.tolist()
+    if kind == "uint64":
+        refused(pa.RecordBatch.from_pydict({"k": pa.array([1]), "ts": pa.array([2**64 - 1], column)}), plan)
+
+
 def test_a_timestamp_does_not_pass_as_a_number_of_another_unit() -> None:
     #  the stream says int64 in microseconds; milliseconds read as microseconds would be a day in 1970
     plan = plan_of({"k": "int64"}, unit="us")
@@ -307,18 +318,27 @@ def test_huge_texts_are_taken(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("where", [None, "a.s = b.s"], ids=["key", "where"])
-def test_a_hot_key_with_long_texts_is_joined_in_parts_that_fit(method: str, where: str | None) -> None:
-    #  300 x 300 pairs of 64 KB are 5.9 GB of text: more than one Arrow array holds
+def test_a_hot_key_with_long_texts_is_joined_in_parts_that_fit(
+    method: str, where: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    #  an Arrow array holds 2 GiB of text; made 1 MiB here, so that 40 x 40 pairs of 4 KiB are too many for one part
+    monkeypatch.setattr(results, "_TEXT_LIMIT", 1 << 20)
+    gather, gathered = RowStore.column, []
+
+    def noted(*args: object) -> pa.Array:
+        gathered.append(gather(*args))  # type: ignore[arg-type]
+        return gathered[-1]
+
+    monkeypatch.setattr(RowStore, "column", noted)
     more = {} if where is None else {"where": where}
     plan = plan_of({"k": "string"} if where is None else {"k": "int64", "s": "string"}, method=method, **more)
-    plan = replace(plan, output=tuple(one for one in plan.output if one.name == "a_ts"))
-    texts = pa.array(["x" * 65_536] * 300)
-    columns = {"k": texts, "ts": pa.array([1] * 300)}
+    texts = pa.array(["x" * 4096] * 40)
+    columns = {"k": texts, "ts": pa.array([1] * 40)}
     if where is not None:
-        columns |= {"s": texts, "k": pa.array([1] * 300)}
-    join = WindowJoin(plan)
+        columns |= {"s": texts, "k": pa.array([1] * 40)}
     batches = [read(plan, stream, **columns) for stream in (0, 1)]
-    assert 90_000 == sum(part.rows.num_rows for part in join.on_batch(batches, Marks((0, 0))))
+    assert 1600 == sum(part.rows.num_rows for part in WindowJoin(plan).on_batch(batches, Marks((0, 0))))
+    assert max(column.nbytes for column in gathered) < 1.1 * (1 << 20)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -22,7 +22,7 @@ from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.store import KEYLESS, RowStore
 
-PART_PAIRS: Final = 1 << 14
+PART_PAIRS: Final = 1 << 15
 """Pairs of one part: bounds the memory of a batch whose keys are hot."""
 _LEAST_BITS: Final = 10
 _RENEW_ROWS: Final = 1 << 30
@@ -73,6 +73,7 @@ class HashMethod:
                 yield found.first(count)
 
     def expire(self, stream: int, before: int) -> None:
+        before = max(before, DEAD + 1)  # dead rows are past, however long the window is
         self._drop_tail(stream, before)
         if self._head[stream] - self._tail[stream] > self._allowed[stream]:
             self._plan_sweep(stream, before)
@@ -92,6 +93,7 @@ class HashMethod:
         """Dead rows go with their blocks; groups that come and go must not pile them up until the next batch."""
         del group
         for stream in range(len(self.stores)):
+            self._allowed[stream] = _LEAST_ROWS  # what lives is less than when it was last counted
             self.expire(stream, DEAD + 1)
 
     def bytes_held(self) -> int:

@@ -147,8 +147,8 @@ class WindowJoin:
         key = self.plan.formats[stream].key
         keys = [] if key.is_word else key.canonical(batch.rows)
         for found in self._expand(start, groups, reach, others):
-            for good in self._proven(found, keys).holding(self.plan.where, self.plan).pieces():
-                yield from self._tell(good, matched)
+            for piece in found.pieces():
+                yield from self._tell(self._proven(piece, keys).holding(self.plan.where, self.plan), matched)
 
     def _expand(
         self, part: Combination, groups: NDArray[np.uint16], reach: tuple[I64Array, I64Array], streams: list[int]

@@ -95,6 +95,8 @@ def word_values(column: pa.Array) -> NDArray[np.int64]:
     if pa.types.is_boolean(column.type) or pa.types.is_date32(column.type):
         column = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
         column = column.cast(pa.int64())
+    if len(column) == 0:
+        return np.empty(0, np.int64)  # which may come without a buffer
     values = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
     if column.null_count:
         return np.where(column.is_valid().to_numpy(zero_copy_only=False), values, 0)

@@ -124,21 +124,35 @@ def test_evacuated_rows_keep_what_is_known_of_them() -> None:
     assert [1] == unmatched(join.on_batch([], ENDED), 0)
 
 
-def test_dead_rows_of_groups_that_left_do_not_pile_up() -> None:
-    join = WindowJoin(plan("1h"))
+@pytest.mark.parametrize(("window", "rows", "moves"), [("1h", 50_000, 20), ("unbounded", 200_000, 4)])
+def test_dead_rows_of_groups_that_left_do_not_pile_up(window: str, rows: int, moves: int) -> None:
+    join = WindowJoin(plan(window))
     state = Checkpoints(join)
-    take(join, 0, np.arange(50_000), np.arange(50_000), (0, 0))
+    take(join, 0, np.arange(rows), np.arange(rows), (0, 0))
     groups = [GroupId(group) for group in range(join.plan.partitions)]
     held = join.bytes_held()
-    for move in range(20):
+    for move in range(moves):
         increments = state.take(groups, RecordNo(move))
         for group in groups:
             state.release(group)
         for increment in increments:
             state.restore([increment])
         assert [] == list(join.on_batch([], Marks((0, 0))))
-    assert 50_000 == found(take(join, 1, np.arange(50_000), np.arange(50_000), (0, 0)))[0].size
+    assert rows == found(take(join, 1, np.arange(rows), np.arange(rows), (0, 0)))[0].size
     assert join.method.stores[0].bytes_held() <= 5 * held
+
+
+def test_blocks_of_groups_that_left_are_given_back() -> None:
+    #  a worker above its memory gives groups away; it must then be below
+    join = WindowJoin(plan("unbounded"))
+    keys = np.arange(50 * BLOCK)
+    take(join, 0, keys, keys, (0, 0))
+    state = Checkpoints(join)
+    for group in range(join.plan.partitions - 3):
+        state.release(GroupId(group))
+    for _ in range(10):
+        assert [] == list(join.on_batch([], Marks((0, 0))))
+    assert join.method.stores[0].used_blocks <= 12
 
 
 def test_a_stream_that_ended_leaves_at_most_an_open_block() -> None:
