@@ -23,6 +23,7 @@ from joinery.join.plan import JoinPlan, JoinType
 from joinery.join.protocol import Method
 from joinery.join.results import Combination, Kind, ResultPart
 from joinery.join.state import MatchJournal
+from joinery.model.errors import require
 from joinery.model.ids import GroupId
 from joinery.model.quantities import CountWindow, Window
 from joinery.model.time import DEAD
@@ -94,6 +95,7 @@ class WindowJoin:
     ) -> Iterator[ResultPart]:
         """The results of a batch of these groups (default: all that are held), whose records end with these marks."""
         wanted = self._held if groups is None else groups
+        self._check(batches, marks)
         for batch in batches:
             yield from self._on_rows(batch)
         self._watermarks[:, wanted] = np.array(marks.watermarks)[:, None]
@@ -103,6 +105,16 @@ class WindowJoin:
             self._closed[stream, wanted] = sliding.past_before(stream, window, marks)
         yield from self._close(marks, wanted)
         self._expire()
+
+    def _check(self, batches: Sequence[TupleBatch], marks: Marks) -> None:
+        """Stop before anything changes if what was handed over does not fit the query."""
+        streams, in_order = self.plan.streams, self.plan.runs_in_order
+        require(len(marks.watermarks) == streams, f"{len(marks.watermarks)} watermarks for {streams} streams")
+        require(
+            len(marks.counts) == (streams if in_order else 0), f"{len(marks.counts)} counts; a count window needs all"
+        )
+        ordered = all((batch.order is not None) == in_order for batch in batches)
+        require(ordered, "a query with a count window, and only it, gets its rows through flow.release")
 
     def _on_rows(self, batch: TupleBatch) -> Iterator[ResultPart]:
         if batch.late is not None and batch.late.any():

@@ -6,16 +6,15 @@ row are passed over. Put together in the order of their tags, increments give th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from joinery.model.errors import Bug, require
 from joinery.model.ids import GroupId, RecordNo
-from joinery.model.tuples import I64Array, Order, TupleBatch
+from joinery.model.tuples import I64Array, TupleBatch, concat
 from joinery.window.sliding import Floor, Marks
 from joinery.window.store import MATCHED
 
@@ -196,29 +195,3 @@ def _put_together(stream: int, increments: Sequence[Increment]) -> tuple[TupleBa
     matched = np.concatenate([increment.matched[stream] for increment in increments])
     flags[np.isin(batch.places, matched)] |= MATCHED
     return batch, flags
-
-
-def concat(batches: Sequence[TupleBatch]) -> TupleBatch:
-    """One batch of the rows of several of the same stream."""
-    first = batches[0]
-    if len(batches) == 1:
-        return first
-    keyed = None
-    if any(batch.keyed is not None for batch in batches):
-        keyed = np.concatenate([np.ones(len(b), np.bool_) if b.keyed is None else b.keyed for b in batches])
-    orders = [batch.order for batch in batches if batch.order is not None]
-    order = (
-        Order(np.concatenate([o.ranks for o in orders]), np.concatenate([o.counts for o in orders])) if orders else None
-    )
-    table = pa.Table.from_batches([batch.rows for batch in batches]).combine_chunks()
-    rows = table.to_batches()[0] if table.num_rows else first.rows
-    return replace(
-        first,
-        times=np.concatenate([batch.times for batch in batches]),
-        hashes=np.concatenate([batch.hashes for batch in batches]),
-        words=np.concatenate([batch.words for batch in batches]),
-        keyed=keyed,
-        places=np.concatenate([batch.places for batch in batches]),
-        rows=rows,
-        order=order,
-    )

@@ -1,6 +1,7 @@
 """A batch of tuples of one stream, as columns: never a list of rows."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +86,40 @@ class TupleBatch:
             order=None if self.order is None else Order(self.order.ranks[cut], self.order.counts[cut]),
         )
 
+    def with_order(self, order: Order) -> "TupleBatch":
+        """The same rows with their places in the order of all rows."""
+        return replace(self, order=order)
+
     @property
     def serials(self) -> I64Array:
         """A number per row that only grows in the order in which workers get the rows of a stream."""
         return self.places if self.order is None else self.order.ranks
+
+
+def concat(batches: Sequence[TupleBatch]) -> TupleBatch:
+    """One batch of the rows of several of the same stream."""
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+    keyed = late = None
+    if any(batch.keyed is not None for batch in batches):
+        keyed = np.concatenate([np.ones(len(b), np.bool_) if b.keyed is None else b.keyed for b in batches])
+    if any(batch.late is not None for batch in batches):
+        late = np.concatenate([np.zeros(len(b), np.bool_) if b.late is None else b.late for b in batches])
+    orders = [batch.order for batch in batches if batch.order is not None]
+    order = (
+        Order(np.concatenate([o.ranks for o in orders]), np.concatenate([o.counts for o in orders])) if orders else None
+    )
+    table = pa.Table.from_batches([batch.rows for batch in batches]).combine_chunks()
+    rows = table.to_batches()[0] if table.num_rows else first.rows
+    return replace(
+        first,
+        times=np.concatenate([batch.times for batch in batches]),
+        hashes=np.concatenate([batch.hashes for batch in batches]),
+        words=np.concatenate([batch.words for batch in batches]),
+        keyed=keyed,
+        places=np.concatenate([batch.places for batch in batches]),
+        rows=rows,
+        late=late,
+        order=order,
+    )
