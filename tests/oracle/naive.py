@@ -1,16 +1,19 @@
-"""The truth, slowly: nested loops in plain Python over the recorded input (DESIGN.md §2, and the spec changes of §3).
+"""The truth, slowly: nested loops in plain Python over the recorded input (docs/design.md §2, and the spec changes of
+§3).
 
 Rule 1, pairs. A combination of one row per stream matches iff their keys are equal and hold no null, `where` is true,
         and every member lies in its stream's window at the place of the latest member.
-Rule 2, windows. With T the latest member's time, Time(W) holds t >= T - W. Count(N) holds the last N rows of the whole
+Rule 2, windows. With T the latest member's time, Time(W) holds t >= T - W. Count(N) holds the last N rows of the
+whole
         stream at the latest member's place, in the order (time, stream, position).
 Rule 3, late rows match nothing, have no rank, and are no unmatched row either.
 Rule 4, in order. With a count window a row takes part once every watermark is above its time, not before.
 Rule 5, closing. A row of a kept side that matched nothing is a result once nothing that could match it can come: when
-        the other stream's watermark is above t + W; when N later rows pushed it out of Count(N); when the other stream
+the other stream's watermark is above t + W; when N later rows pushed it out of Count(N); when the other stream
         has ended. In order that watermark is the smallest of all, because rows below the other's own watermark may
         still be held back.
-Rule 6, changes. A combination is judged by the windows in force at its latest record. A change in record n is in force
+Rule 6, changes. A combination is judged by the windows in force at its latest record. A change in record n is in
+force
         after n, and a member recorded up to n that lies below its floor joins nothing after n; it was closed with the
         old window.
 

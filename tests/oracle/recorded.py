@@ -1,4 +1,4 @@
-"""The recorded input as values: all that the truth depends on, and nothing else (DESIGN.md, "the invariant").
+"""The recorded input as values: all that the truth depends on, and nothing else (docs/design.md, "the invariant").
 
 For each row: stream, record, position, time, late flag, key, columns. For each change of the windows: its record and
 its floors. Beside them the question that was asked, and the watermarks at the end, because an outer or anti row is a

@@ -1,4 +1,4 @@
-"""The invariant (DESIGN §2, §3): results depend on the recorded input alone.
+"""The invariant (docs/design.md §2, §3): results depend on the recorded input alone.
 
 Not on where batches are cut, not on which worker holds which group, not on the method. And the results of (a, b] are a
 function of the records up to b: at every cut, what has been told so far is the oracle's answer for that prefix.

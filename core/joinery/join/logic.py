@@ -1,4 +1,4 @@
-"""Station 6 of 8, join: what happens to a batch (a, b] of a set of groups (DESIGN §2 and §3).
+"""Station 6 of 8, join: what happens to a batch (a, b] of a set of groups (docs/design.md §2 and §3).
 
 Rule 1: stream by stream, new rows meet what is kept of the other streams, then are kept themselves. So each
 combination appears once, with the member whose batch came last, and where batches are cut does not matter.
@@ -258,7 +258,7 @@ class WindowJoin:
         """New windows from the next record on; rows up to now with a clock below their stream's floor match no more.
 
         `upto` is each stream's last serial number now (position; rank in order), known where the change was recorded.
-        The floor is up to where the old windows had closed (DESIGN §3): a window that grows must not wake the dead.
+        The floor is up to where the old windows had closed (docs/design.md §3): a window that grows wakes no dead.
         """
         left = []
         for stream, (floor, window) in enumerate(zip(floors, windows, strict=True)):

@@ -1,4 +1,4 @@
-"""The state of a group, taken as an increment since a tag, and put back (DESIGN §3, checkpoints).
+"""The state of a group, taken as an increment since a tag, and put back (docs/design.md §3, checkpoints).
 
 An increment holds the rows that came since the tag, the places of rows that matched since then, the marks that the
 group has reached, and its fine-tuning directory. Its cost follows the input, not the window: blocks without a newer

@@ -1,7 +1,7 @@
 """Entries of `select`: "orders.order_id as id" chooses a column of a stream and names it in the result.
 
 Only columns, no expressions: what a result holds is untouched payload. Without `as` the name is `<stream>_<column>`
-(DESIGN.md §2).
+(docs/design.md §2).
 """
 
 import re

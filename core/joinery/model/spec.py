@@ -1,4 +1,4 @@
-"""The query spec: what a user asks for, typed and frozen, with the names of DESIGN.md §6.
+"""The query spec: what a user asks for, typed and frozen, with the names of docs/design.md §6.
 
 `JoinQuerySpec.parse` and `JoinQuery.parse_yaml` are the only doors. They return a spec that can run, or raise `BadSpec`
 with every complaint at once, each naming field, found, wanted and remedy. Behind them nothing is checked again: names
@@ -116,7 +116,7 @@ class JoinQuerySpec(Section):
 
     @property
     def has_count_window(self) -> bool:
-        """Whether the query runs in order (DESIGN.md §2)."""
+        """Whether the query runs in order (docs/design.md §2)."""
         return any(isinstance(stream.window, CountWindow) for stream in self.streams)
 
     @property

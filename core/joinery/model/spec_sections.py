@@ -1,4 +1,4 @@
-"""The sections of a query spec, with the names, defaults and bounds of DESIGN.md §6.
+"""The sections of a query spec, with the names, defaults and bounds of docs/design.md §6.
 
 Each class is one mapping of the YAML; camelCase there is snake_case here. The sentence under a field is its
 documentation, and the description in the generated schema. What concerns one field alone is checked here; what concerns

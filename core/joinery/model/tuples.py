@@ -14,7 +14,7 @@ I64Array = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a released row of a query with count windows carries: its place in the order of all rows (DESIGN §2)."""
+    """What released rows of a query with a count window carry: their place in the order of all rows."""
 
     ranks: I64Array
     """Place in the order of all rows of the query: by time, stream, position."""

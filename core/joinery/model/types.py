@@ -1,8 +1,8 @@
 """Column types of a stream's schema, by the names that a user writes.
 
 A name means exactly one Arrow type, and every type belongs to a family. Families decide what compares with what: key
-columns can be joined only if there is one form in which all of them are hashed and compared (DESIGN.md §4, hash bits;
-`check_keys`):
+columns can be joined only if there is one form in which all of them are hashed and compared (docs/design.md §4, hash
+bits; `check_keys`):
 
 | family    | names                                            | key form                                        |
 |-----------|--------------------------------------------------|-------------------------------------------------|

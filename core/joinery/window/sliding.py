@@ -1,4 +1,4 @@
-"""Station 5 of 8, window: who may meet whom, and who is past (DESIGN §2).
+"""Station 5 of 8, window: who may meet whom, and who is past (docs/design.md §2).
 
 A combination of rows, one per stream, is a result iff every member k stands in its window W_k at the time T of the
 latest member: T - W_k <= t_k. Grown one stream at a time, a part of a combination has T (the latest time so far) and

@@ -1,4 +1,4 @@
-"""Late rows, watermarks and silent producers of one stream (DESIGN §2).
+"""Late rows, watermarks and silent producers of one stream (docs/design.md §2).
 
 Rule 1: a row is late iff its time is below (greatest time among the earlier rows of the same producer) - lateness, or
 below the stream's watermark in the record before its own (a producer that joins or returns). So batching, speed and

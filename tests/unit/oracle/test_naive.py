@@ -1,4 +1,4 @@
-"""One picture per rule of DESIGN.md §2: a column is a time, a letter a key, a capital a late row, ? a null key.
+"""One picture per rule of docs/design.md §2: a column is a time, a letter a key, a capital a late row, ? a null key.
 
 Where pictures stand beside each other, each is a record.
 """

@@ -1,4 +1,4 @@
-"""Late rows and watermarks, rule by rule (DESIGN §2)."""
+"""Late rows and watermarks, rule by rule (docs/design.md §2)."""
 
 import numpy as np
 import pytest
