@@ -2,19 +2,25 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+# not empty if the caller chose a PYTHON
+CHOSEN := $(filter-out file,$(origin PYTHON))
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help venv run test lint bench lock clean
+.PHONY: help venv python run test lint bench lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 venv: $(READY) ## the virtual environment, from hashed locks
 
-$(READY): requirements/dev.lock pyproject.toml
+python: # the Python that is asked for must be there, and be the one of .venv
+	@test -z "$(CHOSEN)" -a -x $(BIN)/python || $(PYTHON) -V >/dev/null 2>&1 || { echo "PYTHON=$(PYTHON) is not there; install Python 3.11 or newer, or say PYTHON=/path/to/python3.11"; exit 1; }
+	@test -z "$(CHOSEN)" -o ! -x $(BIN)/python || test "$$($(BIN)/python -V)" = "$$($(PYTHON) -V 2>&1)" || { echo "$(VENV) was made by $$($(BIN)/python -V), but PYTHON=$(PYTHON) is $$($(PYTHON) -V 2>&1): make clean first"; exit 1; }
+
+$(READY): requirements/dev.lock pyproject.toml | python
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$($(PYTHON) -V 2>&1), want Python 3.11 or newer: install it, or say PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the locked packages into $(VENV) (about a minute)"
@@ -34,11 +40,10 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## the core beside the C program, in one run, into build/bench.json
-	@command -v gcc >/dev/null || { echo "gcc is missing: install it (Debian: apt-get install gcc)"; exit 1; }
-	@$(BIN)/python -m bench
+bench: $(READY) ## the core beside a C program, into build/bench.json (about three minutes; a quick look: make bench ARGS=--quick)
+	@$(BIN)/python -m bench $(ARGS)
 
-lock: ## make the locks anew from pyproject.toml
+lock: | python ## make the locks anew from pyproject.toml
 	@test -x $(BIN)/pip-compile || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet pip-tools; }
 	@$(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --output-file requirements/dev.lock pyproject.toml requirements/build.in
 

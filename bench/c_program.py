@@ -50,13 +50,13 @@ class CProgram:
 
     @staticmethod
     def compiled(folder: Path) -> "CProgram":
-        """Compiled into a folder; again only if the source is newer."""
-        path = folder / "shj"
-        if path.exists() and path.stat().st_mtime >= SOURCE.stat().st_mtime:
-            return CProgram(path)
+        """Compiled into a folder; again only if the source is newer, but gcc is wanted in any case."""
         gcc = shutil.which("gcc")
         if gcc is None:
             raise BenchError("gcc is missing: install it (Debian: apt-get install gcc)")
+        path = folder / "shj"
+        if path.exists() and path.stat().st_mtime >= SOURCE.stat().st_mtime:
+            return CProgram(path)
         folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run([gcc, *FLAGS, SOURCE, "-o", path], capture_output=True, text=True, check=False)
         if done.returncode:

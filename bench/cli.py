@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from bench import steady, throughput
 from bench.answer import BenchError
-from bench.lab import HEADLINE, Lab, headline
+from bench.lab import HEADLINE, Lab, described, headline
 from bench.report import Metric, table, write_json
+from joinery.generate.workloads import WORKLOADS
 
 ROOT: Final = Path(__file__).parents[1]
 QUICK: Final = 10
@@ -32,6 +33,10 @@ class Job:
 
     def is_wanted(self, pattern: str) -> bool:
         return any(fnmatchcase(name, pattern) for name in self.names)
+
+    @property
+    def needs_c(self) -> bool:
+        return any(name.startswith("c.") for name in self.names)
 
 
 def jobs() -> list[Job]:
@@ -79,7 +84,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(lab: Lab, wanted: Sequence[Job], path: Path) -> list[Metric]:
-    """The metrics of the jobs; each job's are in the file before the next one starts."""
+    """The metrics of the jobs; each job's are in the file before the next one starts.
+
+    The C program is compiled first, so that a missing compiler is known before any row is made.
+    """
+    if any(job.needs_c for job in wanted):
+        lab.program()
     metrics: list[Metric] = []
     for job in wanted:
         found = job.run(lab)
@@ -90,13 +100,15 @@ def run(lab: Lab, wanted: Sequence[Job], path: Path) -> list[Metric]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Measure the core of Joinery beside a C program, in one run."
+        prog="python -m bench",
+        description="Measure the core of Joinery beside a C program, in one run (about three minutes).",
+        epilog="workloads, two streams each:\n" + "\n".join(f"  {described(WORKLOADS[name])}" for name in HEADLINE),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--only", metavar="PATTERN", default="*", help="metrics to measure, with * and ?: 'core.hash.U1.*'")
-    add(
-        "--quick", action="store_true", help=f"{QUICK} times smaller, into build/bench-quick.json: a look, not a figure"
-    )
+    quick = f"{QUICK} times smaller (U1: also its window), into build/bench-quick.json: a look, not a figure"
+    add("--quick", action="store_true", help=quick)
     add("--reps", type=_reps, default=3, metavar="N", help="turns of C program and core (default 3)")
     add("--json", type=Path, metavar="FILE", help="where metrics go (default build/bench.json)")
     return parser

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from bench.c_program import CProgram
 from bench.inputs import Files, Say, Turn, loaded, turns, written
+from joinery.generate.bmodel import BModelKeys
 from joinery.generate.keys import UniformKeys
 from joinery.generate.workloads import WORKLOADS, Workload
 
@@ -74,3 +75,11 @@ def small(workload: Workload, factor: int) -> Workload:
 def headline(factor: int) -> dict[str, Workload]:
     """The workloads by name, with that many times fewer rows."""
     return {name: small(WORKLOADS[name], factor) if factor > 1 else WORKLOADS[name] for name in HEADLINE}
+
+
+def described(workload: Workload) -> str:
+    """One line for people: how many rows, how fast, which keys, which window."""
+    keys = workload.keys
+    skew = f"by the b-model with b = {keys.b:g}" if isinstance(keys, BModelKeys) else "all alike"
+    size = f"{workload.rows_per_stream:,} rows at {workload.rate_hz:,.0f}/s"
+    return f"{workload.name}: {size}, {keys.domain:,} keys {skew}, windows of {workload.window_ns / 1e9:g} s"

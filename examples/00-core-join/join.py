@@ -1,51 +1,47 @@
-"""The core alone, in one process: join two generated streams by every method and check each result.
+"""The core alone, in one process: join generated streams by every method and check each result.
 
-What gateway and worker will do is done here in a few lines: read batches, flag late rows, raise watermarks, join. The
-truth is an SQL query of DuckDB over the same rows, which shares no code with the join (`tests/oracle`).
+What gateway and worker will do is done here in a few lines: read batches, flag late rows, raise watermarks, join
+(`streams.py`). The truth is an SQL query of DuckDB over the same rows, which shares no code with the join
+(`tests/oracle`).
 """
 
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from joinery.flow import ingest
-from joinery.generate.bmodel import BModelKeys
-from joinery.generate.payload import Integers, RowNumbers
-from joinery.generate.points import Independent
-from joinery.generate.poisson import PoissonArrivals
-from joinery.generate.streams import StreamGenerator
+from streams import Record, as_joined, check, recorded
+
 from joinery.join.logic import WindowJoin
 from joinery.join.plan import JoinPlan, JoinType
 from joinery.join.results import Kind
-from joinery.model.ids import ProducerId
-from joinery.model.quantities import TimeWindow
+from joinery.model.errors import BadSpec, UserMustAct
+from joinery.model.quantities import CountWindow, Window
 from joinery.model.spec import JoinQuery, JoinQuerySpec
-from joinery.model.spec_sections import StreamSpec
 from joinery.model.tuples import TupleBatch
-from joinery.window.sliding import Marks
-from joinery.window.watermark import StreamClock
 from tests.oracle import duck
+from tests.oracle import recorded as oracle
 from tests.oracle.compare import compare
-from tests.oracle.recorded import LATE, POSITION, RECORD, TIME, Question, Time
+from tests.oracle.recorded import LATE, POSITION, RECORD, TIME, Question
 
 QUERY: Final = Path(__file__).with_name("query.yaml")
 METHODS: Final = ("hash", "nested-loop")
 TYPES: Final = (JoinType.INNER, JoinType.LEFT, JoinType.ANTI)
-BATCH_ROWS: Final = 4096
-DISORDER_NS: Final = 300_000_000
-"""Rows are held back by up to this: more than the query's lateness, so that some are late."""
-PRODUCER: Final = ProducerId("example")
-
-Record = tuple[tuple[TupleBatch, ...], Marks]
-"""A batch of each stream, and the watermarks after it."""
+"""Run besides the type of the file."""
+USED: Final = {"streams", "join", "filter", "select", "partitions", "fine_tuning"}
+"""Sections of a query that say something to the core."""
+WARM_RECORDS: Final = 8
+DUCKDB: Final = """SET GLOBAL error_on_division_by_zero = false; SET GLOBAL ieee_floating_point_ops = false;
+SET GLOBAL disabled_optimizers = 'expression_rewriter'"""
+"""x / 0 and x % 0 are null, as in a query. On overflow, null in a query, DuckDB stops if it rewrites nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +51,6 @@ class Outcome:
     rows: pa.Table
     late: int
     seconds: float
-
-
-def generator(stream: StreamSpec, key: str) -> StreamGenerator:
-    """The stream that the query's `source` describes, with every 20th row held back on its way."""
-    assert stream.source is not None and stream.source.generator is not None and stream.time is not None  # noqa: S101, PT018
-    wanted = stream.source.generator
-    points = Independent(PoissonArrivals.at(wanted.rate), BModelKeys(wanted.keys.range, wanted.keys.skew))
-    payload = (RowNumbers("number"), Integers("price", 1, 1000))
-    return StreamGenerator(
-        points=points, seed=wanted.seed, key_column=key, time_column=stream.time.column, payload=payload,
-        lateness_ns=DISORDER_NS, delayed_share=0.05, limit=wanted.rows,
-    )  # fmt: skip
-
-
-def recorded(spec: JoinQuerySpec, plan: JoinPlan) -> Iterator[Record]:
-    """The log of the query: batch after batch, late rows flagged, watermarks written, and both streams' end."""
-    streams = [generator(stream, plan.formats[0].key.columns[0]).batches(0, BATCH_ROWS) for stream in spec.streams]
-    clocks = [StreamClock(stream.lateness) for stream in spec.streams]
-    for number, batches in enumerate(zip(*streams, strict=True)):
-        read = []
-        for form, batch in zip(plan.formats, batches, strict=True):
-            rows = ingest.read(form, batch, first_place=number * BATCH_ROWS)
-            read.append(replace(rows, late=clocks[form.index].late(PRODUCER, rows.times)))
-            clocks[form.index] = clocks[form.index].sent(PRODUCER, rows.times).recorded()
-        yield tuple(read), Marks(tuple(clock.watermark for clock in clocks))
-    yield (), Marks(tuple(clock.end().recorded().watermark for clock in clocks))
 
 
 def run(plan: JoinPlan, log: list[Record]) -> Outcome:
@@ -95,27 +65,37 @@ def run(plan: JoinPlan, log: list[Record]) -> Outcome:
     return Outcome(pa.Table.from_batches(found, plan.schema), late, time.perf_counter() - start)
 
 
-def truth(plan: JoinPlan, log: list[Record]) -> pa.Table:
-    """The result rows by DuckDB."""
+def truth(spec: JoinQuerySpec, plan: JoinPlan, log: list[Record]) -> pa.Table:
+    """The result rows by DuckDB, which reads `where` and `filter` as they stand in the file."""
     question = Question(
         streams=tuple(form.name for form in plan.formats),
         columns=tuple(tuple(form.schema.names) for form in plan.formats),
         keys=tuple(form.key.columns for form in plan.formats),
-        windows=tuple(Time(window.length_ns) for window in plan.windows if isinstance(window, TimeWindow)),
+        windows=tuple(_window(window) for window in plan.windows),
         type=plan.type.value,
+        where_sql=spec.join.where,
+        filter_sql=spec.filter,
+        select=spec.select and tuple((item.stream, item.column, item.name) for item in spec.select),
     )
-    tables = [_facts([batches[stream] for batches, _ in log if batches]) for stream in range(plan.streams)]
+    tables = [_facts(log, stream) for stream in range(plan.streams)]
     return duck.render(question, tables, duck.join(question, tables))
 
 
-def _facts(batches: list[TupleBatch]) -> pa.Table:
+def _window(window: Window) -> oracle.Window:
+    if isinstance(window, CountWindow):
+        return oracle.Count(window.rows)
+    return oracle.Unbounded() if window.is_unbounded else oracle.Time(window.length_ns)
+
+
+def _facts(log: list[Record], stream: int) -> pa.Table:
     """The rows of a stream as the oracle wants them."""
-    numbers = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
+    own = [(record, batch) for record, (batches, _) in enumerate(log) for batch in batches if batch.stream == stream]
+    batches: list[TupleBatch] = [batch for _, batch in own]
     facts = {
         POSITION: np.concatenate([batch.places for batch in batches]),
         TIME: np.concatenate([batch.times for batch in batches]),
         LATE: np.concatenate([batch.late for batch in batches]),
-        RECORD: numbers,
+        RECORD: np.repeat([record for record, _ in own], [len(batch) for batch in batches]),
     }
     rows = pa.Table.from_batches([batch.rows for batch in batches])
     return pa.table({**facts, **dict(zip(rows.column_names, rows.columns, strict=True))})
@@ -127,27 +107,57 @@ def plan_of(spec: JoinQuerySpec, method: str, kind: JoinType) -> JoinPlan:
     return JoinPlan.of(JoinQuerySpec.parse(changed))
 
 
-def main() -> int:
-    """Join and check; 0 if every result is exact."""
-    spec = JoinQuery.parse_yaml(QUERY.read_text()).spec
-    print("making two streams, with rows out of order and some too late ...", flush=True)
-    log = list(recorded(spec, plan_of(spec, "hash", JoinType.INNER)))
+def plans_of(spec: JoinQuerySpec) -> list[JoinPlan]:
+    """The plans to run: the file's own join type by every method, then the other types that its query allows."""
+    own, found = JoinType(spec.join.type), []
+    for kind in dict.fromkeys((own, *TYPES)):
+        try:
+            found += [plan_of(spec, method, kind) for method in METHODS]
+        except BadSpec as refused:
+            print(f"no {kind} join of this query ({refused.complaints[0].found})")
+    return found
+
+
+def verify(spec: JoinQuerySpec) -> bool:
+    """Join by every plan, and say of each how it compares with the truth."""
+    check(spec)
+    if unused := sorted(spec.model_fields_set - USED):
+        print(f"not used here, because there is no service: {', '.join(unused)}")
+    plans = plans_of(spec)
+    print("making the streams, with rows out of order and some too late ...", flush=True)
+    log = list(recorded(spec, plans[0]))
     tuples = sum(len(batch) for batches, _ in log for batch in batches)
-    print("compiling the kernels (the first time only) ...", flush=True)
-    for method in METHODS:
-        run(plan_of(spec, method, JoinType.LEFT), [*log[:8], log[-1]])
+    print("warming up the kernels (compiled the first time) ...", flush=True)
+    for plan in plans:
+        run(plan, as_joined(plan, [*log[:-1][:WARM_RECORDS], log[-1]]))
     print(f"\n{'method':12} {'type':6} {'rows in':>9} {'results':>9} {'late':>6} {'tuples/s':>10}  against DuckDB")
-    exact = True
-    for kind in TYPES:
-        wanted = truth(plan_of(spec, "hash", kind), log)
-        for method in METHODS:
-            done = run(plan_of(spec, method, kind), log)
-            verdict = compare(done.rows, wanted)
-            exact = exact and verdict.exact
-            figures = f"{tuples:9,} {done.rows.num_rows:9,} {done.late:6,} {tuples / done.seconds:10,.0f}"
-            print(f"{method:12} {kind:6} {figures}  {verdict}", flush=True)
-    return 0 if exact else 1
+    duck._database().execute(DUCKDB)
+    fed, exact, wanted = as_joined(plans[0], log), True, {}
+    for plan in plans:
+        done = run(plan, fed)
+        if plan.type not in wanted:
+            wanted = {plan.type: truth(spec, plan, log)}
+        verdict = compare(done.rows, wanted[plan.type])
+        exact = exact and verdict.exact
+        figures = f"{tuples:9,} {done.rows.num_rows:9,} {done.late:6,} {tuples / done.seconds:10,.0f}"
+        print(f"{plan.method:12} {plan.type:6} {figures}  {verdict}", flush=True)
+    return exact
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Join and check the query of a file; 0 if every result is exact, 1 if not, 2 if it cannot be run."""
+    path = Path(arguments[0]) if arguments else QUERY
+    try:
+        return 0 if verify(JoinQuery.parse_yaml(path.read_text()).spec) else 1
+    except OSError as error:
+        print(f"{path}: {error.strerror}", file=sys.stderr)
+    except UserMustAct as error:
+        print(error, file=sys.stderr)
+    except duckdb.Error as error:
+        remedy = 'a name that is a word of SQL stands in double quotes: "order".price'
+        print(f"DuckDB cannot answer this query, so it was not checked; {remedy}\n{error}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

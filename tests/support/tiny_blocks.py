@@ -21,7 +21,7 @@ def shrink() -> None:
     chains.prefetch = packing.prefetch = lambda *_: None
     hash_join.SHIFT, hash_join.BLOCK, logic.BLOCK = 2, 4, 4
     hash_join.PART_PAIRS, hash_join._LEAST_BITS, hash_join._RENEW_ROWS = 3, 2, 30
-    hash_join._LEAST_ROWS, hash_join._SWEEP_BLOCKS = 8, 2
+    hash_join._LEAST_ROWS, hash_join._SWEEP_BLOCKS, hash_join._FIRST_SLOTS = 8, 2, 2
 
 
 def main(examples: int) -> None:

@@ -30,7 +30,9 @@ _RENEW_ROWS: Final = 1 << 30
 _LEAST_ROWS: Final = 4 * BLOCK
 """A ring of this length is never swept."""
 _SWEEP_BLOCKS: Final = 16
-"""Blocks swept with one batch: bounds the pause, and outruns the rows that arrive meanwhile."""
+"""Blocks swept with one batch, beside two for each that came: bounds the pause, and outruns what arrives meanwhile."""
+_FIRST_SLOTS: Final = 16
+"""Blocks that a ring has room for at first; a power of two."""
 
 
 class HashMethod:
@@ -40,7 +42,9 @@ class HashMethod:
         self.stores = tuple(stores)
         streams = len(self.stores)
         self._tail, self._head = [0] * streams, [0] * streams
-        self._slots = [np.zeros(16, np.int32) for _ in range(streams)]
+        self._slots = [np.zeros(_FIRST_SLOTS, np.int32) for _ in range(streams)]
+        self._seen = [0] * streams
+        """Heads when the rings were last looked through for past blocks."""
         self._allowed, self._sweep_to = [_LEAST_ROWS] * streams, [0] * streams
         self._bits = _LEAST_BITS
         self._renew_at = _RENEW_ROWS
@@ -75,12 +79,15 @@ class HashMethod:
     def expire(self, stream: int, before: int) -> None:
         before = max(before, DEAD + 1)  # dead rows are past, however long the window is
         self._drop_tail(stream, before)
-        if self._head[stream] - self._tail[stream] > self._allowed[stream]:
+        swept = self._tail[stream] >= self._sweep_to[stream]
+        if swept and self._head[stream] - self._tail[stream] > self._allowed[stream]:
             self._plan_sweep(stream, before)
-        for _ in range(_SWEEP_BLOCKS):
+        come = (self._head[stream] - self._seen[stream]) >> SHIFT
+        for _ in range(_SWEEP_BLOCKS + 2 * come):
             if self._tail[stream] < self._sweep_to[stream]:
                 self._evacuate(stream, before)
                 self._drop_tail(stream, before)
+        self._seen[stream] = self._head[stream]
 
     def directory(self, group: GroupId) -> tuple[int, ...]:
         del group

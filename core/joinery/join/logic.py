@@ -11,6 +11,7 @@ then what is past expires. Nothing here looks at a clock.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,9 @@ from joinery.window import sliding
 from joinery.window.layout import RowLayout
 from joinery.window.sliding import Floor, Marks
 from joinery.window.store import KEYLESS, MATCHED, RowStore
+
+_CLOSED_ROWS: Final = 1 << 15
+"""Rows of a part that tells what closed."""
 
 
 class WindowJoin:
@@ -250,8 +254,9 @@ class WindowJoin:
             store = self.method.stores[stream]
             before = sliding.past_before(stream, self.windows[stream], marks)
             rows = store.rows_before(before, wanted, MATCHED)
-            for piece in Combination(self.method.stores, {stream: rows}).pieces() if rows.size else ():
-                yield from self._show(piece)
+            for first in range(0, rows.size, _CLOSED_ROWS):
+                for piece in Combination(self.method.stores, {stream: rows[first : first + _CLOSED_ROWS]}).pieces():
+                    yield from self._show(piece)
             store.kill(rows)
 
     def change_windows(self, windows: tuple[Window, ...], floors: tuple[int, ...], upto: tuple[int, ...]) -> None:

@@ -6,6 +6,7 @@ A combination names rows; columns are gathered late, once, and only those that a
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 from typing import Final, cast
 
 import numpy as np
@@ -131,7 +132,7 @@ class Combination:
         known = [self._lane(stream, TIME) for stream in self.rows]
         if self.batch is not None and self.by is not None:
             known.append(pick(self.batch.times, self.by))
-        return known[0] if len(known) == 1 else np.maximum.reduce(known)
+        return reduce(np.maximum, known)
 
     def places(self) -> tuple[I64Array | None, ...]:
         """Per stream: position of every member in its stream."""

@@ -7,7 +7,7 @@ row are passed over. Put together in the order of their tags, increments give th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from joinery.window.store import MATCHED
 if TYPE_CHECKING:
     from joinery.join.logic import WindowJoin
 
+
+_TEXT_LIMIT: Final = 1 << 30
+"""Bytes of a text column that are read at once."""
 
 Matched = tuple[I64Array, NDArray[np.uint16]]
 """Places of rows, and their groups."""
@@ -105,6 +108,7 @@ class Checkpoints:
         method, streams = self.join.method, self.join.plan.streams
         wanted = np.zeros(self.join.plan.partitions, np.bool_)
         wanted[list(groups)] = True
+        require(bool(self.join.held[wanted].all()), f"of the groups {list(groups)} not all are here")
         known = {group: self._known(group, since) for group in groups}
         journal = self.join.journal.position()
         taken = [self._rows_since(stream, wanted, known) for stream in range(streams)]
@@ -128,11 +132,24 @@ class Checkpoints:
         store, after = self.join.method.stores[stream], np.full(wanted.size, -1, np.int64)
         for group, tagged in known.items():
             after[group] = tagged.serials[stream]
-        batch, of, flags = store.read(store.rows_of(wanted, after))
+        rows = store.rows_of(wanted, after)
+        if len(known) > 1 and store.heap_bytes(rows) >= _TEXT_LIMIT:  # more than fits one Arrow column
+            return self._rows_in_halves(stream, known)
+        batch, of, flags = store.read(rows)
         order = np.lexsort((batch.serials, of))
         batch, of, flags = batch.take(order), of[order], flags[order]
         cuts = {group: slice(*np.searchsorted(of, [group, group + 1]).tolist()) for group in known}
         return {group: (batch.slice(cut.start, cut.stop), flags[cut]) for group, cut in cuts.items()}
+
+    def _rows_in_halves(
+        self, stream: int, known: dict[GroupId, _Tag]
+    ) -> dict[GroupId, tuple[TupleBatch, NDArray[np.uint8]]]:
+        groups, found = list(known), {}
+        for half in (groups[: len(groups) // 2], groups[len(groups) // 2 :]):
+            wanted = np.zeros(self.join.plan.partitions, np.bool_)
+            wanted[half] = True
+            found.update(self._rows_since(stream, wanted, {group: known[group] for group in half}))
+        return found
 
     def _matched_since(self, stream: int, known: dict[GroupId, _Tag]) -> dict[GroupId, I64Array]:
         """The places of each group's rows that matched since its tag; most groups share one, so it is read once."""
@@ -145,9 +162,8 @@ class Checkpoints:
 
     def restore(self, increments: Sequence[Increment]) -> None:
         """Put a group back from its increments, oldest first; it is held from then on."""
+        self._check_chain(increments)
         group, last = increments[0].group, increments[-1]
-        require(not self.join.held[group], f"group {group} is already here")
-        require(increments[0].since is None, f"increments of group {group} start after tag {increments[0].since}")
         self.join.assign(group, last.marks, last.closed)
         self.join.floors = max(self.join.floors, last.floors, key=len)
         self.join.method.shape(group, last.directory)
@@ -163,6 +179,21 @@ class Checkpoints:
                 self.join.method.insert(batch, np.full(len(batch), group, np.uint16), flags)
         self._tags[group] = {last.tag: _Tag(tuple(tops), self.join.journal.position())}
         self._trim_journal()
+
+    def _check_chain(self, increments: Sequence[Increment]) -> None:
+        """Refuse what would lose rows in silence: a gap, another group's increment, a group from before a change."""
+        require(len(increments) > 0, "no increment to restore a group from")
+        group, join = increments[0].group, self.join
+        sinces, tags = [one.since for one in increments], [one.tag for one in increments]
+        require(sinces == [None, *tags[:-1]], f"increments of group {group} with tags {tags} were taken since {sinces}")
+        require({one.group for one in increments} == {group}, f"increments of other groups beside group {group}")
+        require(not join.held[group], f"group {group} is already here")
+        newer = len(join.floors) - len(increments[-1].floors)
+        fresh = not join.held.any() and not join.floors
+        require(
+            newer == 0 or fresh,
+            f"group {group} is {newer} changes of windows behind: let it catch up in a join of its own",
+        )
 
     def release(self, group: GroupId) -> None:
         """The group has gone elsewhere: drop its rows."""

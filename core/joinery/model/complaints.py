@@ -54,9 +54,13 @@ def _short(value: object) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant, if one is near; upper and lower case do not count."""
-    by_lower = {candidate.lower(): candidate for candidate in known}
-    close = get_close_matches(name[:MAX_SHOWN].lower(), by_lower, n=1, cutoff=0.6)
+    """The known name that was probably meant, if one is near; upper and lower case do not count.
+
+    Near is a slip of the fingers, or a part of the name (`len` for length, `joinType` for type).
+    """
+    by_lower, lowered = {candidate.lower(): candidate for candidate in known}, name[:MAX_SHOWN].lower()
+    close = get_close_matches(lowered, by_lower, n=1, cutoff=0.7)
+    close += [held for held in by_lower if min(len(held), len(lowered)) >= 3 and (held in lowered or lowered in held)]
     return by_lower[close[0]] if close else None
 
 

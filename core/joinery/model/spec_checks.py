@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from joinery.model.complaints import BadValue, did_you_mean, which_column
+from joinery.model.complaints import BadValue, did_you_mean, nearest, which_column
 from joinery.model.errors import BadExpression, Complaint
 from joinery.model.expression import parse
 from joinery.model.expression_arrow import check
 from joinery.model.quantities import format_duration, format_size
-from joinery.model.spec_complaints import Place
+from joinery.model.spec_lookup import Place
 from joinery.model.spec_parsing import touches
 from joinery.model.spec_sections import StreamSpec
 from joinery.model.spec_texts import as_bad_value
@@ -71,24 +71,47 @@ def _key_problems(
             "a stream of this query",
             did_you_mean(unknown, known),
         )
+    if name is not None:
+        yield from _common_name_problems(field, streams, name)
+        return
     for stream in streams:
-        column = name if name is not None else by_stream.get(stream.name)
+        column = by_stream.get(stream.name)
         if column is None:
-            yield Complaint(
-                field, f"no column of {stream.name}", "a column of every stream", f"add {stream.name}: its column"
-            )
+            remedy = f"add {stream.name}: {_nearest_column(stream, *by_stream.values())}"
+            yield Complaint(field, f"no column of {stream.name}", "a column of every stream", remedy)
         elif stream.column_type(column) is None:
             remedy = did_you_mean(column, [held for held, _ in stream.columns])
-            yield Complaint(
-                field,
-                f"{column}, which {stream.name} does not have",
-                "a column of every stream",
-                _where_names_differ(remedy),
-            )
+            found = f"{column}, which {stream.name} does not have"
+            yield Complaint(field, found, "a column of every stream", remedy)
 
 
-def _where_names_differ(remedy: str) -> str:
-    return f"{remedy} (where names differ: {{orders: id, fulfilments: order_id}})"
+def _common_name_problems(field: str, streams: tuple[StreamSpec, ...], name: str) -> Iterator[Complaint]:
+    lacking = [stream.name for stream in streams if stream.column_type(name) is None]
+    if lacking:
+        verb = "does" if len(lacking) == 1 else "do"
+        found = f"{name}, which {' and '.join(lacking)} {verb} not have"
+        yield Complaint(field, found, "a column of every stream", _key_remedy(streams, name))
+
+
+def _key_remedy(streams: tuple[StreamSpec, ...], name: str) -> str:
+    """A near name that every stream has; else the form for names that differ, with the likeliest column of each."""
+    common = [held for held, _ in streams[0].columns if all(stream.column_type(held) for stream in streams)]
+    if (near := nearest(name, common)) is not None:
+        return f"did you mean {near}?"
+    if common and not any(_like(stream, name) for stream in streams):
+        return did_you_mean(name, common)
+    pairs = ", ".join(f"{stream.name}: {_nearest_column(stream, name)}" for stream in streams)
+    return f"where names differ, write for example {{{pairs if len(pairs) <= 300 else 'orders: id, items: order'}}}"
+
+
+def _nearest_column(stream: StreamSpec, *names: str) -> str:
+    """The column of a stream that is probably meant by the names of others; else its first."""
+    near = (_like(stream, name) for name in names)
+    return next((column for column in near if column is not None), stream.columns[0][0])
+
+
+def _like(stream: StreamSpec, name: str) -> str | None:
+    return name if stream.column_type(name) else nearest(name, [held for held, _ in stream.columns])
 
 
 def _times(spec: "JoinQuerySpec") -> Iterator[Complaint]:
@@ -170,7 +193,7 @@ def _select(spec: "JoinQuerySpec") -> Iterator[Complaint]:
 def _unresolved(field: str, spec: "JoinQuerySpec", stream: str, column: str) -> Complaint:
     if (stream, column) in spec.column_types:
         first = spec.streams[0].name
-        found = f"{stream}.{column} in a {spec.join.type} join"
+        found = f"{stream}.{column} in {'an' if spec.join.type == 'anti' else 'a'} {spec.join.type} join"
         return Complaint(
             field, found, f"a column of {first}, the only ones in its results", f"select columns of {first}"
         )

@@ -1,22 +1,22 @@
 """From pydantic's errors to ours: each names the field by its YAML path, what was found, what is wanted, and a remedy.
 
-The remedy is taken from the models themselves: the default of a field ("leave it out for 60"), its example, or, for an
-unknown name, the nearest known one. So a new field explains itself without a line here.
+The remedies are those of `spec_remedies`, or, for an unknown name, the nearest known one. Complaints with one cause are
+one complaint: a field that is missing because its name is misspelt is not told twice.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, get_args
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from joinery.model.complaints import BadValue, did_you_mean, show
 from joinery.model.errors import Complaint
 from joinery.model.spec_fields import Section
-
-Place = tuple[int | str, ...]
+from joinery.model.spec_lookup import Owner, Place, example, field_at, field_names, plain, section_at
+from joinery.model.spec_remedies import WITHOUT_COMMAS, choices_of, meant_by, remedy_of
+from joinery.model.spec_sections import SinkSpec, SourceSpec
 
 NOT_YET: Final = {
     "routing": "tuple routing",
@@ -26,6 +26,14 @@ NOT_YET: Final = {
     "aggregate": "aggregates over results",
 }
 """Fields of a later round: refused until they work."""
+
+_INSTEAD_OF_KAFKA: Final[dict[Owner, tuple[str, str]]] = {
+    SourceSpec: (
+        "file, redisStream, generator or gRPC push",
+        "leave source out and push the rows over gRPC, or read a Redis Stream",
+    ),
+    SinkSpec: ("file, redisStream, stdout or count", "write to a Redis Stream or a file instead"),
+}
 
 _WANTED: Final = {
     "int_type": "a whole number",
@@ -37,15 +45,14 @@ _WANTED: Final = {
     "dict_type": "a mapping",
     "tuple_type": "a list",
     "finite_number": "a finite number",
-    "invalid_key": "a text as key",
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt}",
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
-    "too_short": "at least {min_length} entries",
-    "too_long": "at most {max_length} entries",
-    "string_too_short": "at least {min_length} character",
-    "string_too_long": "at most {max_length} characters",
+    "too_short": "at least {min_length} {entries}",
+    "too_long": "at most {max_length} {entries}",
+    "string_too_short": "at least {min_length} {characters}",
+    "string_too_long": "at most {max_length} {characters}",
 }
 
 
@@ -55,99 +62,100 @@ def path_of(place: Place) -> str:
     return "".join(parts).lstrip(".")
 
 
-def complaints_of(model: type[Section], error: ValidationError, root: Place) -> Iterator[tuple[Place, Complaint]]:
-    """Each of pydantic's errors as its place below the model and its complaint."""
-    for detail in error.errors(include_url=False):
+def complaints_of(
+    model: type[Section], error: ValidationError, root: Place, raw: Mapping[Any, Any]
+) -> Iterator[tuple[Place, Complaint]]:
+    """Each of pydantic's errors as its place below the model and its complaint; the same complaint for one cause."""
+    details = error.errors(include_url=False)
+    misspelt = _misspelt(model, details)
+    for detail in details:
         if detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
             continue  # only the entries that are broken themselves are missing
-        yield tuple(step for step in detail["loc"] if step != "[key]"), _complaint(model, detail, root)
+        place = _place(detail)
+        cause = misspelt.get(place, detail) if detail["type"] == "missing" else detail
+        yield place, _within_its_stream(_complaint(model, cause, root), raw, place)
+
+
+def _place(detail: ErrorDetails) -> Place:
+    return tuple(step for step in detail["loc"] if step != "[key]")
+
+
+def _misspelt(model: type[Section], details: list[ErrorDetails]) -> dict[Place, ErrorDetails]:
+    """Unknown fields by the place of the field that they probably mean."""
+    found = {}
+    for detail in details:
+        *section, name = _place(detail) or ("",)
+        if detail["type"] == "extra_forbidden":
+            meant = meant_by(str(name), field_names(section_at(model, tuple(section))))
+            if meant is not None:
+                found[(*section, meant)] = detail
+    return found
+
+
+def _within_its_stream(complaint: Complaint, raw: Any, place: Place) -> Complaint:
+    """The complaint with the name of the stream that the place lies in: nobody counts streams from 0."""
+    below = place[1:] if place[:1] == ("spec",) else place
+    if below[:1] != ("streams",) or len(below) < 3 or below[2] == "name":
+        return complaint
+    for step in place[: len(place) - len(below) + 2]:
+        raw = raw[step]
+    name = raw.get("name")
+    if not isinstance(name, str):
+        return complaint
+    return Complaint(complaint.field, f"{complaint.found} in stream {name[:63]}", complaint.wanted, complaint.remedy)
 
 
 def _complaint(model: type[Section], detail: ErrorDetails, root: Place) -> Complaint:
-    place: Place = tuple(step for step in detail["loc"] if step != "[key]")
+    place = _place(detail)
     field = path_of((*root, *place)) or "the query"
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, BadValue):
         return cause.complaint(field)
     owner = section_at(model, place[:-1])
     name = place[-1] if place else ""
+    if detail["type"] == "invalid_key" or (detail["type"] == "extra_forbidden" and str(name).isdecimal()):
+        key = show(detail["input"]) if detail["type"] == "invalid_key" else str(name)
+        return _no_name(path_of((*root, *place[:-1])) or "the query", key, owner)
     if detail["type"] == "extra_forbidden":
         return _unknown(field, str(name), owner)
     if detail["type"] == "missing":
-        return Complaint(field, "nothing", _described(owner, name), f"add {name}: {_example(owner, name)}")
-    return Complaint(field, show(detail["input"]), _wanted(detail), _remedy(owner, name, detail))
+        return Complaint(field, "nothing", _described(owner, name), f"add {name}: {example(owner, name)}")
+    return Complaint(field, show(detail["input"]), _wanted(detail), remedy_of(owner, name, detail))
 
 
-def _unknown(field: str, name: str, owner: type[Section] | None) -> Complaint:
+def _no_name(field: str, name: str, owner: Owner) -> Complaint:
+    """A key that no field can have; a number comes from `{rows: 300,000}`, which YAML takes for two entries."""
+    remedy = WITHOUT_COMMAS if name.isdecimal() else did_you_mean(name, field_names(owner))
+    return Complaint(field, f"{name[:80]} as a field", "a field of a JoinQuery", remedy)
+
+
+def _unknown(field: str, name: str, owner: Owner) -> Complaint:
+    if name == "kafka" and owner in _INSTEAD_OF_KAFKA:
+        wanted, remedy = _INSTEAD_OF_KAFKA[owner]
+        return Complaint(field, name, f"{wanted} (Kafka is not yet supported)", remedy)
     if name in NOT_YET:
-        return Complaint(
-            field, f"the field {name}", f"no {NOT_YET[name]}: not yet", "leave it out; it comes in a later version"
-        )
-    known = [info.alias or attribute for attribute, info in owner.model_fields.items()] if owner else []
-    return Complaint(field, f"the unknown field {show(name)}", "a field of a JoinQuery", did_you_mean(name, known))
+        wanted = f"a query without {NOT_YET[name]}, not yet supported"
+        return Complaint(field, f"the field {name}", wanted, "leave it out; it comes in a later version")
+    known = field_names(owner)
+    meant = meant_by(name, known)
+    remedy = f"did you mean {meant}?" if meant is not None else did_you_mean(name, known)
+    return Complaint(field, f"the unknown field {show(name)}", "a field of a JoinQuery", remedy)
 
 
 def _wanted(detail: ErrorDetails) -> str:
     context: dict[str, Any] = detail.get("ctx", {})
     if detail["type"] == "literal_error":
-        return str(context["expected"]).replace("'", "")
+        *others, last = choices_of(detail)
+        return f"{', '.join(others)} or {last}" if others else last
     template = _WANTED.get(detail["type"])
-    return template.format(**context) if template else detail["msg"]
+    if template is None:
+        return detail["msg"]
+    one = 1 in (context.get("min_length"), context.get("max_length"))
+    nouns = {"entries": "entry" if one else "entries", "characters": "character" if one else "characters"}
+    return template.format(**{key: plain(value) for key, value in context.items()}, **nouns)
 
 
-def _remedy(owner: type[Section] | None, name: int | str, detail: ErrorDetails) -> str:
-    if detail["type"] == "invalid_key":
-        return f'quote it: "{show(detail["input"])}"'
-    if detail["type"] == "literal_error" and isinstance(detail["input"], str):
-        expected = str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "").split(", ")
-        return did_you_mean(detail["input"], expected)
-    default = default_text(owner, name)
-    return f"leave it out for {default}" if default is not None else f"write for example {_example(owner, name)}"
-
-
-def default_text(owner: type[Section] | None, name: int | str) -> str | None:
-    """The default of a field as a user would write it; None if it has none, or none that fits on a line."""
-    default = owner.defaults().get(str(name)) if owner else None
-    return show(default).strip("'") if isinstance(default, (str, int, float)) and default != "" else None
-
-
-def _example(owner: type[Section] | None, name: int | str) -> str:
-    info = field_at(owner, name)
-    return _flow(info.examples[0]) if info and info.examples else "a value of that kind"
-
-
-def _flow(value: object) -> str:
-    """A value in YAML's one-line form."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(held)}" for key, held in value.items()) + "}"
-    return "[" + ", ".join(map(_flow, value)) + "]" if isinstance(value, list) else str(value)
-
-
-def _described(owner: type[Section] | None, name: int | str) -> str:
+def _described(owner: Owner, name: int | str) -> str:
     info = field_at(owner, name)
     sentence = re.split("[;:.]", info.description if info and info.description else "a value")[0]
     return sentence[0].lower() + sentence[1:]
-
-
-def field_at(owner: type[Section] | None, name: int | str) -> FieldInfo | None:
-    """The field of a section by its name in YAML."""
-    infos = owner.model_fields.items() if owner else ()
-    return next((info for attribute, info in infos if name == (info.alias or attribute)), None)
-
-
-def section_at(model: type[Section], place: Place) -> type[Section] | None:
-    """The section of the models that a place lies in; None if no field leads there."""
-    here: type[Section] | None = model
-    for step in place:
-        if isinstance(step, str):
-            info = field_at(here, step)
-            here = section_in(info.annotation) if info else None
-    return here
-
-
-def section_in(annotation: object) -> type[Section] | None:
-    """The section that an annotation such as `tuple[StreamSpec, ...]` or `TimeSpec | None` speaks of."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation
-    found: Iterable[type[Section] | None] = (section_in(part) for part in get_args(annotation))
-    return next((section for section in found if section is not None), None)

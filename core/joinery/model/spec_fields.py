@@ -247,7 +247,7 @@ def _pairs_of(key: Any, value: Any, smallest: int, largest: int) -> GetPydanticS
 
 
 Columns = Annotated[Pairs[ColumnType], _pairs_of(ColumnName, TypeName, 1, MAX_COLUMNS)]
-Labels = Annotated[Pairs[str], _pairs_of(FullText, Text, 0, 64)]
+Labels = Annotated[Pairs[str], _pairs_of(FullText, Text, 0, 64), Field(examples=[{"team": "sales"}])]
 
 
 def _quantity(value: object) -> str:
@@ -258,4 +258,4 @@ def _quantity(value: object) -> str:
 
 
 Quantity = Annotated[str, *_text(_quantity, str, {"type": "string"})]
-Quantities = Annotated[Pairs[str], _pairs_of(FullText, Quantity, 0, 16)]
+Quantities = Annotated[Pairs[str], _pairs_of(FullText, Quantity, 0, 16), Field(examples=[{"cpu": "500m"}])]

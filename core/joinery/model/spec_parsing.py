@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from joinery.model.complaints import printable, show
 from joinery.model.errors import BadSpec, Complaint
-from joinery.model.spec_complaints import Place, complaints_of, field_at, path_of, section_at
+from joinery.model.spec_complaints import complaints_of, path_of
 from joinery.model.spec_fields import Section
+from joinery.model.spec_lookup import Place, field_at, section_at
 
 MAX_COMPLAINTS: Final = 100
 """Complaints that are told at once; nobody reads more."""
@@ -37,7 +38,7 @@ def parse_section(model: type[S], raw: object, root: Place, check: Check[S]) -> 
     try:
         made = model.model_validate(raw)
     except ValidationError as error:
-        refused = list(complaints_of(model, error, root))
+        refused = list(complaints_of(model, error, root, raw))
         complaints = [complaint for _, complaint in refused]
         complaints.extend(_checks_of_the_rest(model, raw, [place for place, _ in refused], check))
         raise BadSpec(_bounded(complaints)) from None
@@ -95,13 +96,15 @@ def _copied(value: object) -> Any:
 
 
 def _mend(model: type[Section], raw: Any, place: Place) -> None:
-    """Replace the value at a broken place by the example of its field, or take it out."""
+    """Replace the value at a broken place by the example of its field, or take it out if the query can do without."""
     holder = raw
     for step in place[:-1]:
         holder = _at(holder, step)
     last, example = place[-1], _example(model, place)
     if example is not None and (isinstance(holder, dict) or _at(holder, last) is not None):
         holder[last] = example
+    elif isinstance(holder, dict):
+        holder.pop(last, None)
     elif _at(holder, last) is not None:
         del holder[last]
 
@@ -113,12 +116,12 @@ def _at(holder: Any, step: int | str) -> Any:
 
 
 def _example(model: type[Section], place: Place) -> Any:
-    """The example of the field at a place; for an entry of a list, the first entry of the list's example."""
+    """The example of a necessary field at a place; for an entry of a list, the first entry of the list's example."""
     if isinstance(place[-1], int):
         entries = _example(model, place[:-1]) if len(place) > 1 else None
         return entries[0] if isinstance(entries, list) else None
     info = field_at(section_at(model, place[:-1]), place[-1])
-    return info.examples[0] if info and info.examples else None
+    return info.examples[0] if info and info.is_required() and info.examples else None
 
 
 def touches(broken: Iterable[Place], *read: str) -> bool:

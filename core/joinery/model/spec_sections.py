@@ -59,9 +59,9 @@ class TimeSpec(Section):
 class VolumeSpec(Section):
     """Where a file lies in a cluster: exactly one of the two."""
 
-    claim: FullText | None = None
+    claim: FullText | None = Field(None, examples=["my-claim"])
     """Name of a PersistentVolumeClaim."""
-    config_map: FullText | None = Field(None, alias="configMap")
+    config_map: FullText | None = Field(None, alias="configMap", examples=["my-files"])
     """Name of a ConfigMap."""
 
     @model_validator(mode="after")
@@ -121,7 +121,7 @@ class GeneratorSpec(Section):
     """How the rows are spread in time."""
     keys: KeysSpec = KeysSpec()
     """How keys are drawn."""
-    rows: Rows | None = None
+    rows: Rows | None = Field(None, examples=[300_000])
     """The stream ends after so many rows; left out: never."""
     seed: Seed = 0
     """Seed of everything random in this stream."""
@@ -357,9 +357,9 @@ class CheckpointSpec(Section):
 class RedisSpec(Section):
     """Which Redis; left out: embedded (local), bundled (chart)."""
 
-    url: RedisUrl = ""
+    url: RedisUrl = Field("", examples=["redis://redis:6379/0"])
     """redis://host:port/db"""
-    secret_name: Text = Field("", alias="secretName")
+    secret_name: Text = Field("", alias="secretName", examples=["my-redis"])
     """Secret that holds the url."""
 
 

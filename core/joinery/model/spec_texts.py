@@ -1,5 +1,6 @@
 """Fields of a spec that are small languages: expressions, entries of `select`, and the key parts of `join.on`."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
@@ -13,6 +14,9 @@ from joinery.model.select import SelectItem, parse_select
 
 MAX_KEYS: Final = 16
 MAX_SELECTED: Final = 8192
+
+_SIMPLE_ENTRY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(\s+as\s+[A-Za-z_][A-Za-z0-9_]*)?", re.ASCII)
+_EQUALITY: Final = re.compile(r"\s*(\w{1,63})\.(\w{1,63})\s*==?\s*(\w{1,63})\.(\w{1,63})\s*", re.ASCII)
 
 T = TypeVar("T")
 
@@ -69,7 +73,32 @@ def _key_parts(value: object) -> object:
     if isinstance(value, dict):
         return [value]
     if isinstance(value, str):
-        raise BadValue(show(value), "a list of key columns", f"write [{value[:40]}]")
+        raise BadValue(show(value), "a list of key columns", _key_remedy(value))
+    return value
+
+
+def _key_remedy(text: str) -> str:
+    if match := _EQUALITY.fullmatch(text):
+        return f"write {{{match[1]}: {match[2]}, {match[3]}: {match[4]}}}"
+    return f"write [{names}]" if (names := _simple_entries(text)) else "write for example [order_id]"
+
+
+def _simple_entries(text: str) -> str | None:
+    """`a, b` and `[a, b` as the entries of a list, if they need no quotes."""
+    entries = [entry.strip() for entry in text.strip("[] ").split(",")]
+    return ", ".join(entries) if len(text) <= 200 and all(map(_SIMPLE_ENTRY.fullmatch, entries)) else None
+
+
+def _select_items(value: object) -> object:
+    wanted = "a list of columns"
+    if isinstance(value, str) and value.strip() in ("*", "all"):
+        raise BadValue(show(value), wanted, "leave select out for every column")
+    if isinstance(value, str) and (entries := _simple_entries(value)):
+        raise BadValue(show(value), wanted, f"write [{entries}]")
+    if not isinstance(value, (list, tuple)):
+        raise BadValue(show(value), wanted, 'write for example ["orders.id as id", "fulfilments.clerk"]')
+    if not value:
+        raise BadValue(show(value), "at least 1 column", "leave select out for every column")
     return value
 
 
@@ -91,6 +120,8 @@ SelectText = Annotated[
         _reading(parse_select, "a column", 'write "stream.column" or "stream.column as name"'), str, _EXPRESSION_SCHEMA
     ),
 ]
-SelectItems = Annotated[tuple[SelectText, ...], Field(min_length=1, max_length=MAX_SELECTED)]
+SelectItems = Annotated[
+    tuple[SelectText, ...], BeforeValidator(_select_items), Field(min_length=1, max_length=MAX_SELECTED)
+]
 _Part = Annotated[KeyPart, *_text(parse_key_part, KeyPart.to_dict, _KEY_SCHEMA)]
 KeyParts = Annotated[tuple[_Part, ...], BeforeValidator(_key_parts), Field(min_length=1, max_length=MAX_KEYS)]

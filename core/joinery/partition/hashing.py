@@ -78,11 +78,11 @@ def hash_column(column: pa.Array) -> U64Array:
     """Hash of one key column in its canonical form (see `keys`); what stands at nulls is not defined."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        starts = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+        starts = np.frombuffer(column.buffers()[1], np.int32, count=column.offset + len(column) + 1)[column.offset :]
         return _hashed_bytes(column.buffers()[2], starts.astype(np.int64), len(column))
     width = kind.bit_width // 8
     if width == 8:
-        words = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
+        words = np.frombuffer(column.buffers()[1], np.int64, count=column.offset + len(column))[column.offset :]
         return hash_words(words)
     starts = (np.arange(len(column) + 1, dtype=np.int64) + column.offset) * width
     return _hashed_bytes(column.buffers()[1], starts, len(column))

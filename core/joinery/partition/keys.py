@@ -97,7 +97,7 @@ def word_values(column: pa.Array) -> NDArray[np.int64]:
         column = column.cast(pa.int64())
     if len(column) == 0:
         return np.empty(0, np.int64)  # which may come without a buffer
-    values = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column)]
+    values = np.frombuffer(column.buffers()[1], np.int64, count=column.offset + len(column))[column.offset :]
     if column.null_count:
         return np.where(column.is_valid().to_numpy(zero_copy_only=False), values, 0)
     return values

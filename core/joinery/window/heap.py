@@ -34,9 +34,8 @@ class Heap:
 
     def write(self, column: pa.Array, source: I64Array, to: I64Array, rows: I64Array, stride: int, offset: int) -> None:
         """Append the values of the source rows to the heaps of the blocks of `to`."""
-        starts = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1].astype(
-            np.int64
-        )
+        ends = column.offset + len(column) + 1
+        starts = np.frombuffer(column.buffers()[1], np.int32, count=ends)[column.offset :].astype(np.int64)
         data = column.buffers()[2]
         raw = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
         blocks_touched = np.unique(to // self._block_rows).size

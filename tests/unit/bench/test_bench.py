@@ -9,17 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bench import throughput
+from bench import steady, throughput
 from bench.answer import Answer, BenchError
 from bench.c_program import FLAGS, SOURCE, CProgram
-from bench.cli import Job, jobs, run
+from bench.cli import Job, jobs, main, run
 from bench.core_join import answer_of, living_rows, plan_of, read
 from bench.inputs import count_pairs, turns, written
-from bench.lab import Lab
+from bench.lab import HEADLINE, Lab, described
 from bench.report import Metric, goal_of, table, write_json
 from joinery.generate.bmodel import BModelKeys
 from joinery.generate.keys import UniformKeys
-from joinery.generate.workloads import Workload
+from joinery.generate.workloads import WORKLOADS, Workload
 
 SECOND = 10**9
 UNIFORM = Workload(
@@ -89,10 +89,41 @@ def test_a_result_row_that_is_not_its_members_columns_is_refused(lab: Lab) -> No
         answer_of(plan, read(plan, opened.turns), swapped)
 
 
-def test_without_gcc_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_gcc_the_remedy_is_said_even_if_a_binary_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shj").touch()
+    assert tmp_path / "shj" == CProgram.compiled(tmp_path).path
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(BenchError, match="install it"):
         CProgram.compiled(tmp_path)
+
+
+def test_without_gcc_no_rows_are_made(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(BenchError, match="install it"):
+        run(lab, jobs(), lab.folder / "bench.json")
+    assert [] == list(lab.folder.iterdir())
+
+
+def test_a_measurement_of_the_core_alone_needs_no_gcc(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    alone = [job for job in jobs() if job.is_wanted("core.hash.memory_factor")]
+    assert ["core.hash.memory_factor"] == [one.name for one in run(lab, alone, lab.folder / "bench.json")]
+
+
+def test_a_quick_look_says_the_windows_that_it_really_has(lab: Lab) -> None:
+    said: list[str] = []
+    steady.window_growth(replace(lab, scale=100, say=said.append))
+    assert ["0.01 s", "0.1 s", "1 s"] * 2 == [line.split("window of ")[1].split(":")[0] for line in said]
+
+
+def test_help_explains_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert "U1: 5,000,000 rows at 100,000/s, 1,000,000 keys all alike, windows of 10 s" in shown
+    assert all(described(WORKLOADS[name]) in shown for name in HEADLINE)
 
 
 def test_the_compiler_keeps_the_prefetches_of_the_c_program() -> None:

@@ -176,3 +176,24 @@ def test_positions_may_pass_the_32_bits_that_the_index_keeps(first: int) -> None
         every.append((keys, times))
     keys, times = (np.concatenate(column, axis=1) for column in zip(*every, strict=True))
     assert_same(wanted((keys[0], keys[1]), (times[0], times[1]), (2000, 2000)), found(parts))
+
+
+@pytest.mark.parametrize("size", [50_000, 200_000])
+def test_rows_of_the_far_future_do_not_pile_up_whatever_the_size_of_batches(size: int) -> None:
+    join = WindowJoin(plan())
+    for step in range(6):
+        times = np.full(size, 1000 * step)
+        times[::2048] = FAR
+        take(join, 0, np.arange(size), times, (1000 * step, 1000 * step + 900), size * step)
+    assert join.method.stores[0].used_blocks <= 2 * size // BLOCK + 4
+
+
+def test_a_head_from_four_billion_rows_ago_is_not_taken_for_a_new_one() -> None:
+    #  key 0 was last seen at position 0; a row without a key, whose word is 0, now stands at position 2^32
+    join = WindowJoin(plan(type="left"))
+    take(join, 0, np.zeros(1, np.int64), np.zeros(1, np.int64), (0, 0))
+    method = join.method
+    method._tail[0] = method._head[0] = 1 << 32
+    joined_parts = list(join.on_batch([read(join.plan, 0, 1, k=[None], ts=[1])], Marks((0, 0))))
+    joined_parts += take(join, 1, np.zeros(1, np.int64), np.zeros(1, np.int64), (0, 0))
+    assert 0 == found(joined_parts)[0].size

@@ -1,5 +1,6 @@
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,11 @@ from joinery.model.quantities import CountWindow, TimeWindow
 from joinery.model.select import SelectItem
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 from joinery.model.spec_complaints import NOT_YET
+from joinery.model.spec_fields import Section
+from joinery.model.spec_lookup import field_names, section_at
+from joinery.model.spec_parsing import parse_section
 from joinery.model.time import UNBOUNDED
+from joinery.model.yaml_text import load_yaml
 
 DESIGN = """
 apiVersion: joinery.dev/v1alpha1
@@ -468,6 +473,160 @@ def test_a_thousand_mistakes_give_a_bounded_message() -> None:
     assert len(str(refused.value)) < 100_000
 
 
+# -- remedies that help ---------------------------------------------------------------------------------------------
+
+GENERATED = "streams__0__source__generator__"
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "remedy"),
+    [
+        ("partitions", "60", "remove the quotes: 60"),
+        ("partitions", 60.0, "write 60"),
+        ("partitions", "1,000", "write 1000, without separators"),
+        ("partitions", "1_000", "write 1000, without separators"),
+        ("partitions", "auto", "write for example 60, the default"),
+        ("partitions", "6k", "write for example 60, the default"),
+        ("partitions", True, "write for example 60, the default"),
+        (f"{GENERATED}rate", "10k", "write 10000"),
+        (f"{GENERATED}rate", "1.5M", "write 1500000"),
+        (f"{GENERATED}rate", "100/s", "write 100"),
+        (f"{GENERATED}rate", -1, "leave it out for 1500"),
+        (f"{GENERATED}keys__skew", "high", "write for example 0.7, the default"),
+        (f"{GENERATED}rows", -1, "write for example 300000, or leave it out"),
+        (f"{GENERATED}rows", "5m", "write for example 300000, or leave it out"),
+        ("scaling__beta", "50%", "write 0.5"),
+        ("fineTuning__enabled", "yes", "write true"),
+        ("fineTuning__enabled", 0, "write false"),
+        ("fineTuning__enabled", "False", "remove the quotes: false"),
+        ("fineTuning__enabled", 5, "write for example true, the default"),
+        ("select", "*", "leave select out for every column"),
+        ("select", [], "leave select out for every column"),
+        ("select", "orders.id, orders.ts as t", "write [orders.id, orders.ts as t]"),
+        ("join__on", "orders.id = fulfilments.id", "write {orders: id, fulfilments: id}"),
+        ("join__on", "id]", "write [id]"),
+        ("join__on", "a: b", "write for example [order_id]"),
+        ("sinks", "stdout", "write [{stdout: {}}]"),
+        ("sinks", ["stdout"], "write {stdout: {}}"),
+        ("sinks", {"stdout": {}}, "make it a list: begin each entry with -"),
+        ("streams__0__time", "ts", "write {column: ts}"),
+        ("streams__0__source", "generator", "write {generator: {rate: 1500}}"),
+        ("streams__0__source__file", "a.csv", "write {path: a.csv}"),
+        ("late", "x", "write for example {sink: {count: {}}}"),
+        ("redis__secretName", 5, 'quote it: "5"'),
+        ("redis__secretName", "x" * 2000, "shorten it"),
+        ("sinks", [{"count": {}}] * 18, "take out 2 of them"),
+        ("scaling", [], "write for example {mode: Auto}"),
+    ],
+)
+def test_the_remedy_says_what_to_write_instead(path: str, found: object, remedy: str) -> None:
+    (complaint,) = complaints(with_(**{path: found}))
+    assert remedy == complaint.remedy
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "remedy"),
+    [
+        ("join__type", "outer", "did you mean full?"),
+        ("join__type", "left_outer", "did you mean left?"),
+        ("join__type", "cross", "choose one of them, or leave it out for inner"),
+        ("join__type", 5, "choose one of them, or leave it out for inner"),
+        ("streams__0__time__unit", "sec", "did you mean s?"),
+        ("streams__0__time__unit", "seconds", "did you mean s?"),
+        ("streams__0__time__unit", "millis", "did you mean ms?"),
+        ("streams__0__time__unit", "micros", "did you mean us?"),
+        ("streams__0__time__unit", "nanos", "did you mean ns?"),
+        ("streams__0__time__unit", "fortnight", "choose one of them"),
+        (f"{GENERATED}keys__distribution", "normal", "choose one of them, or leave it out for b-model"),
+        (f"{GENERATED}keys__distribution", "unifrom", "did you mean uniform?"),
+    ],
+)
+def test_a_wrong_word_gets_the_one_that_was_meant_or_none(path: str, found: object, remedy: str) -> None:
+    changes = {"streams__0__time__column": "ts", path: found} if "time" in path else {path: found}
+    (complaint,) = complaints(with_(**changes))
+    assert remedy == complaint.remedy
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("kind: JoinQuery", "kind: Query"), ("v1alpha1", "v1")])
+def test_where_only_one_word_can_stand_the_remedy_is_to_write_it(right: str, wrong: str) -> None:
+    complaint = yaml_complaint(DESIGN.replace(right, wrong))
+    assert f"write {complaint.wanted}" == complaint.remedy
+
+
+def test_no_field_is_refused_without_something_to_write_or_to_leave_out() -> None:
+    def fields_of(section: type[Section], path: str) -> list[tuple[str, type[Section]]]:
+        inner = {name: section_at(section, (name,)) for name in field_names(section)}
+        deeper = [held for name, held in inner.items() if held for held in fields_of(held, f"{path}.{name}")]
+        return [*((name, section) for name in inner), *deeper]
+
+    for name, section in fields_of(JoinQuery, ""):
+        with pytest.raises(BadSpec) as refused:
+            parse_section(section, {name: object()}, (), lambda _, __: [])
+        told = next(complaint for complaint in refused.value.complaints if complaint.field == name)
+        assert re.search(r"\b(write|add|leave|choose|use)\b", told.remedy), told
+        assert "None" not in told.remedy, told
+
+
+def test_a_misspelt_field_is_told_once_and_not_as_missing_too() -> None:
+    raw = with_(streams__0__window=None, streams__0__windw="10s", partitions=0)
+    assert ["spec.streams[0].windw", "spec.partitions"] == fields(raw)
+    assert "did you mean window?" == complaints(raw)[0].remedy
+
+
+def test_a_complaint_within_a_stream_names_the_stream() -> None:
+    (complaint,) = complaints(with_(streams__1__window=5))
+    assert ("spec.streams[1].window", "5 in stream fulfilments") == (complaint.field, complaint.found)
+    (complaint,) = complaints(with_(streams__1__name=5))
+    assert "5" == complaint.found
+
+
+def test_a_key_that_several_streams_lack_is_one_complaint() -> None:
+    (complaint,) = complaints(with_(join__on=["idd"]))
+    assert "idd, which orders and fulfilments do not have" == complaint.found
+    assert "did you mean id?" == complaint.remedy
+
+
+def test_a_key_that_one_stream_names_otherwise_is_shown_in_the_form_for_that() -> None:
+    raw = with_(streams__1__schema={"order_id": "int64"}, join__on=["id"])
+    (complaint,) = complaints(raw)
+    assert "id, which fulfilments does not have" == complaint.found
+    assert "where names differ, write for example {orders: id, fulfilments: order_id}" == complaint.remedy
+
+
+def test_a_key_without_any_likeness_gets_the_common_columns() -> None:
+    (complaint,) = complaints(with_(join__on=["zzz"]))
+    assert "use one of: id" == complaint.remedy
+
+
+@pytest.mark.parametrize(("kind", "words"), [("anti", "in an anti join"), ("semi", "in a semi join")])
+def test_a_column_that_is_in_no_result_is_told_with_the_kind_of_join(kind: str, words: str) -> None:
+    (complaint,) = complaints(with_(join__type=kind, select=["fulfilments.clerk"]))
+    assert complaint.found.endswith(words)
+
+
+def test_numbers_of_entries_are_told_in_good_grammar() -> None:
+    (empty,) = complaints(with_(join__on=[]))
+    (single,) = complaints(with_(streams=SMALLEST["streams"][:1]))
+    assert ("at least 1 entry", "at least 2 entries") == (empty.wanted, single.wanted)
+    assert single.remedy.startswith("add a second stream, for example {name: ")
+
+
+def test_kafka_is_refused_with_what_there_is_instead() -> None:
+    (source,) = complaints(with_(streams__0__source={"kafka": {"topic": "x"}}))
+    (sink,) = complaints(with_(sinks=[{"kafka": {}}]))
+    assert source.wanted.startswith("file, redisStream, generator or gRPC push (")
+    assert sink.wanted.startswith("file, redisStream, stdout or count (")
+    assert "push the rows over gRPC" in source.remedy
+
+
+@pytest.mark.parametrize("key", [0, "000"])
+def test_a_number_as_a_field_is_told_at_its_section(key: object) -> None:
+    raw = with_(streams__0__source={"generator": {"rows": 300, key: None}}, streams__1__name="orders")
+    wrong, twice = complaints(raw)
+    assert ("spec.streams[0].source.generator", "spec.streams[1].name") == (wrong.field, twice.field)
+    assert "write numbers without commas" in wrong.remedy
+
+
 # -- YAML -----------------------------------------------------------------------------------------------------------
 
 
@@ -486,7 +645,7 @@ def test_a_thousand_mistakes_give_a_bounded_message() -> None:
         ("--- {a: 1}\n--- {b: 2}", "the file", "several documents"),
         ("a: [1", "the file", "in line 1"),
         ("a: b: c", "the file", "in line 1, column 5"),
-        ("\ta: 1", "the file", "cannot start any token"),
+        ("\ta: 1", "the file", "a tab in line 1, column 1"),
         ("? [a, b]\n: 1", "the file", "a mapping or list as a key"),
         ("a: " + "[" * 5000, "a[0]", "more than 32 levels"),
         ("a: \x00", "the file", "special characters"),
@@ -498,6 +657,52 @@ def test_a_text_that_is_no_query_is_refused_at_its_place(text: str, field: str, 
     complaint = yaml_complaint(text)
     assert complaint.field.startswith(field)
     assert found in complaint.found
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "remedy"),
+    [
+        ("a:\n\tb: 1", "a tab in line 2, column 1", "indent with spaces"),
+        ("a: [1, 2\nb: 3", "a bracket that opens in line 1, column 4 and is still open in line 2, column 2", "add ]"),
+        ("a: {b: 1", "a bracket that opens in line 1, column 4", "add }"),
+        ("a: 'b\nc: 1", "a quote that opens in line 1, column 4 and never closes", "add the quote"),
+        ("a: b: c", "a colon in line 1, column 5", "put the value in quotes"),
+        ("a: @b", "@ in line 1, column 4", "put the value in quotes"),
+        ("a:\n  b: 1\n c: 2", "indented unlike its neighbours in line 3, column 2", "as many spaces"),
+        (" a: 1\nb: 2", "indented unlike its neighbours in line 2, column 1", "as many spaces"),
+        ("a: 1\n- b", "a list entry in line 2, column 1 among fields", "take the - out"),
+        ("a: 1\nb\nc: 2", "a line without a colon in line 2, column 1", "add a colon"),
+        ("a: [1] b\nc: 2", "text after the end of a value in line 1, column 8", "put the whole value in quotes"),
+        ("select: *\n", "a bare * or & in line 1, column 9", "leave select out"),
+    ],
+)
+def test_a_mistake_in_yaml_is_told_in_the_words_of_one_who_writes_it(text: str, found: str, remedy: str) -> None:
+    complaint = yaml_complaint(text)
+    assert found in complaint.found
+    assert remedy in complaint.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "written"),
+    [
+        ("a: {rows: 300,000}", "300,000", "write 300000:"),
+        ("a: {rows: 1,000,000, b: 5}", "1,000,000", "write 1000000:"),
+        ("a: {rows: -1, 234 , c: 5}", "-1,234", "write -1234:"),
+    ],
+)
+def test_a_number_with_commas_is_told_as_the_number_that_was_meant(text: str, found: str, written: str) -> None:
+    complaint = yaml_complaint(text)
+    assert ("a.rows", found, "a number without commas") == (complaint.field, complaint.found, complaint.wanted)
+    assert complaint.remedy.startswith(written)
+
+
+def test_a_number_with_very_many_commas_gives_a_short_message() -> None:
+    assert len(str(yaml_complaint("a: {b: 1" + ",000" * 10_000 + "}"))) < 300
+
+
+@pytest.mark.parametrize("text", ["{a: 5, 123: x}", "{a: x, 123}", "{a: 5, '123'}", "{a: 5000, 123}", "{a: 5, 12}"])
+def test_a_key_of_digits_is_no_part_of_a_number_otherwise(text: str) -> None:
+    assert 2 == len(load_yaml(text))
 
 
 def test_a_yaml_bomb_is_refused_before_it_is_built() -> None:
