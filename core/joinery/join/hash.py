@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from joinery.join.kernels import chains
-from joinery.join.kernels.chains import BLOCK, SHIFT, Buckets, Ring, Walk
+from joinery.join.kernels.chains import BLOCK, SHIFT, Buckets, Ring, Runs, Walk
 from joinery.join.kernels.found import Found
 from joinery.model.ids import GroupId
 from joinery.model.time import DEAD
@@ -24,6 +24,8 @@ from joinery.window.store import KEYLESS, RowStore
 
 PART_PAIRS: Final = 1 << 15
 """Pairs of one part: bounds the memory of a batch whose keys are hot."""
+_HOT_PAIRS: Final = 3
+"""Pairs per probing row above which it pays to bring rows with equal keys together."""
 _LEAST_BITS: Final = 10
 _RENEW_ROWS: Final = 1 << 30
 """After so many rows the index is made anew: a bucket keeps 32 bits of a position, which must never come round."""
@@ -43,6 +45,8 @@ class HashMethod:
         streams = len(self.stores)
         self._tail, self._head = [0] * streams, [0] * streams
         self._slots = [np.zeros(_FIRST_SLOTS, np.int32) for _ in range(streams)]
+        self._is_hot = [False] * streams
+        """Whether the last probe found many partners per row; it only decides how the next one goes about it."""
         self._seen = [0] * streams
         """Heads when the rings were last looked through for past blocks."""
         self._allowed, self._sweep_to = [_LEAST_ROWS] * streams, [0] * streams
@@ -69,12 +73,15 @@ class HashMethod:
         high: I64Array,
     ) -> Iterator[Found]:
         del hashes, groups  # the index knows better
-        walk, count = Walk.start(), PART_PAIRS
-        while count == PART_PAIRS:
-            found = Found.room(PART_PAIRS)
-            count = chains.probe(words, low, high, walk, self._buckets(), stream, self._ring(stream), found)
+        runs = Runs.of(words) if self._is_hot[stream] else Runs.single(words.size)
+        room, pairs, walk = max(PART_PAIRS, runs.longest()), 0, Walk.start()
+        while not walk.is_over(runs):
+            found = Found.room(room)
+            count = chains.probe(words, low, high, runs, walk, self._buckets(), stream, self._ring(stream), found)
+            pairs += count
             if count:
                 yield found.first(count)
+        self._is_hot[stream] = pairs > _HOT_PAIRS * words.size
 
     def expire(self, stream: int, before: int) -> None:
         before = max(before, DEAD + 1)  # dead rows are past, however long the window is
