@@ -1,9 +1,7 @@
 """What holds in every test process: the standard library's `operator`, and property tests that can be repeated."""
 
 import operator
-import os
 
-import pytest
 from hypothesis import settings
 
 # The repository has a folder `operator`. If it ever became a package it would hide the standard library's.
@@ -13,10 +11,3 @@ assert "operator/operator" not in str(operator.__file__)
 
 settings.register_profile("joinery", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("joinery")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """A worker of xdist ends here; what DuckDB's binding then says of its own references is no test's result."""
-    if hasattr(config, "workerinput"):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
