@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from joinery.join.kernels import chains
 from joinery.join.kernels.chains import BLOCK, SHIFT, Buckets, Ring, Runs, Walk
 from joinery.join.kernels.found import Found
+from joinery.join.protocol import Probes
 from joinery.model.ids import GroupId
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
@@ -63,16 +64,8 @@ class HashMethod:
         if not self._fit_index():
             self._link(stream, first)
 
-    def candidates(
-        self,
-        stream: int,
-        words: I64Array,
-        hashes: NDArray[np.uint64],
-        groups: NDArray[np.uint16],
-        low: I64Array,
-        high: I64Array,
-    ) -> Iterator[Found]:
-        del hashes, groups  # the index knows better
+    def candidates(self, stream: int, probes: Probes) -> Iterator[Found]:
+        words, low, high = probes.words, probes.low, probes.high
         runs = Runs.of(words) if self._is_hot[stream] else Runs.single(words.size)
         room, pairs, walk = max(PART_PAIRS, runs.longest()), 0, Walk.start()
         while not walk.is_over(runs):

@@ -21,7 +21,7 @@ from joinery.join.hash import HashMethod
 from joinery.join.kernels.chains import BLOCK
 from joinery.join.nested_loop import NestedLoopMethod
 from joinery.join.plan import JoinPlan, JoinType
-from joinery.join.protocol import Method
+from joinery.join.protocol import Method, Probes
 from joinery.join.results import Combination, Kind, ResultPart
 from joinery.join.state import MatchJournal
 from joinery.model.errors import require
@@ -175,8 +175,8 @@ class WindowJoin:
         words, hashes, own = batch.words, batch.hashes, groups
         if not part.is_whole_batch:
             words, hashes, own = words[by], hashes[by], own[by]
-        low = sliding.earliest(latest, window)
-        for found in self.method.candidates(stream, words, hashes, own, low, deadline):
+        probes = Probes(words, hashes, own, sliding.earliest(latest, window), deadline)
+        for found in self.method.candidates(stream, probes):
             grown = part.with_member(stream, found)
             if len(streams) == 1:
                 yield grown

@@ -19,6 +19,7 @@ from joinery.join.kernels import blocks
 from joinery.join.kernels.blocks import FRESH_ROWS, Chains
 from joinery.join.kernels.found import Found
 from joinery.join.plan import JoinPlan
+from joinery.join.protocol import Probes
 from joinery.model.ids import GroupId
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, TupleBatch
@@ -62,17 +63,9 @@ class NestedLoopMethod:
             large = np.unique(minis[self._bytes()[minis] > 2 * self._theta])
             self._tune(np.unique(self._group_of[large]).tolist())
 
-    def candidates(
-        self,
-        stream: int,
-        words: I64Array,
-        hashes: NDArray[np.uint64],
-        groups: NDArray[np.uint16],
-        low: I64Array,
-        high: I64Array,
-    ) -> Iterator[Found]:
+    def candidates(self, stream: int, probes: Probes) -> Iterator[Found]:
         store = self.stores[stream]
-        minis = self._minis(groups, hashes)
+        minis = self._minis(probes.groups, probes.hashes)
         order = np.argsort(minis, kind="stable")
         sorted_minis = minis[order]
         size = max(_PART_PAIRS, FRESH_ROWS * store.block_rows)
@@ -80,8 +73,8 @@ class NestedLoopMethod:
         while begin < order.size:
             found = Found.room(size)
             count, comparisons, begin, block = blocks.scan(
-                words, low, high, order, sorted_minis, begin, block, store.meta, store.fill, store.block_rows,
-                self._chains(stream), KEYLESS, store.flags, found,
+                probes.words, probes.low, probes.high, order, sorted_minis, begin, block,
+                store.meta, store.fill, store.block_rows, self._chains(stream), KEYLESS, store.flags, found,
             )  # fmt: skip
             self.comparisons += comparisons
             if count:

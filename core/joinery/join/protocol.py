@@ -1,7 +1,7 @@
 """What a join method must do; `hash` and `nested-loop` do it, and the join above them (`logic`) knows no more."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,16 @@ from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.store import RowStore
 
 
+class Probes(NamedTuple):
+    """Who looks for partners: a column each of what must be equal, where to look, and between which times."""
+
+    words: I64Array
+    hashes: NDArray[np.uint64]
+    groups: NDArray[np.uint16]
+    low: I64Array
+    high: I64Array
+
+
 class Method(Protocol):
     """Where the rows of every stream are put, and how partners are found among them."""
 
@@ -20,16 +30,8 @@ class Method(Protocol):
     def insert(self, batch: TupleBatch, groups: NDArray[np.uint16], flags: NDArray[np.uint8]) -> None:
         """Keep the rows of a batch; from now on they are found by `candidates`."""
 
-    def candidates(
-        self,
-        stream: int,
-        words: I64Array,
-        hashes: NDArray[np.uint64],
-        groups: NDArray[np.uint16],
-        low: I64Array,
-        high: I64Array,
-    ) -> Iterator[Found]:
-        """All kept rows of `stream` with an equal word and a time in [low, high], in bounded parts."""
+    def candidates(self, stream: int, probes: Probes) -> Iterator[Found]:
+        """All kept rows of `stream` with a probe's word and a time in its bounds, in bounded parts."""
 
     def expire(self, stream: int, before: int) -> None:
         """Give back blocks whose newest row is past: its clock is below `before`."""
