@@ -272,9 +272,8 @@ class WindowJoin:
             store.kill(store.rows_before(floor, np.ones_like(self._held)))
             store.use_clock(_clock_lane(stream, window))
         self.windows, self.floors = windows, (*self.floors, tuple(left))
-        self._closed[:] = (
-            DEAD  # by the new windows nothing has closed yet; what the old ones closed lies below the floors
-        )
+        # by the new windows nothing has closed yet; what the old ones closed lies below the floors
+        self._closed[:] = DEAD
 
     def _expire(self) -> None:
         """Free what is past for every group that is here: one that lags behind still needs its rows."""
