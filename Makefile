@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help venv python run test lint bench lock clean
+.PHONY: help venv python run test lint bench figures simulate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -42,6 +42,9 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 
 bench: $(READY) ## the core beside a C program, into build/bench.json (about three minutes; a quick look: make bench ARGS=--quick)
 	@$(BIN)/python -m bench $(ARGS)
+
+figures: $(READY) ## the papers' figures that the simulator draws, as PNG and CSV, into build/figures/ (about two minutes)
+	@$(BIN)/python -m bench.figures $(ARGS)
 
 lock: | python ## make the locks anew from pyproject.toml
 	@test -x $(BIN)/pip-compile || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet pip-tools; }

@@ -26,6 +26,7 @@ from joinery.elastic.checks import check_settings
 from joinery.elastic.classify import MEMORY_HIGH
 from joinery.elastic.load import ClusterLoad
 from joinery.model.errors import require
+from joinery.model.quantities import format_duration
 from joinery.model.time import NS_PER_UNIT
 
 SECOND: Final = NS_PER_UNIT["s"]
@@ -117,7 +118,8 @@ def decide(inputs: GuardedInputs) -> tuple[Decision, Stabilization]:
     wait_ns = inputs.guards.up_ns if isinstance(wish, Grow) else inputs.guards.down_ns
     until_ns = state.since_ns + wait_ns
     if inputs.now_ns < until_ns:
-        because = f"{wish.because}; wanted for {inputs.now_ns - state.since_ns} of {wait_ns} ns"
+        lasted = format_duration(inputs.now_ns - state.since_ns)
+        because = f"{wish.because}; wanted for {lasted} of {format_duration(wait_ns)}"
         return Keep(because=because, inputs=inputs, blocked_by=("stabilization",), blocked_until_ns=until_ns), state
     return wish, Stabilization(Wish.KEEP, inputs.now_ns)
 

@@ -3,16 +3,19 @@
 Source: seed 000, IV.C: after pairing (`elastic.pairing`) each supplier yields one partition-group, chosen at random:
 `paper`.
 
-`guarded` moves as many groups per pair as bring the supplier to the mean load:
+`guarded` moves as many groups as bring each supplier to the mean load, wherever there is room for them. Pairs are not
+kept: one new worker beside three overloaded ones would take from one of them in each epoch, and one overloaded worker
+would fill one of three idle ones.
 
+Rule 0: suppliers take turns, the heaviest first; each group goes to the consumer that is then the lightest.
 Rule 1: the load is the busy share u, or the memory share where that is what makes the worker a supplier.
 Rule 2: groups are taken heaviest first (equal ones in random order) while the supplier stays at or above the mean. If
-        every one would bring it below, the lightest goes, so that a pair is not in vain.
+        every one would bring it below, the lightest goes, so that the epoch is not in vain.
 Rule 3: a group goes only if the consumer, with it, is lighter than the supplier was. So the two never change places,
         and one hot group is not thrown to and fro.
 Rule 4: a consumer takes a group only if it fits in its memory; the supplier keeps one group.
 Rule 5: moves under way count as done, and together with the new ones there are never more than `max_parallel`, shared
-        evenly among the pairs: what is left over is seen again in the next epoch, with fresh numbers.
+        evenly among the suppliers: what is left over is seen again in the next epoch, with fresh numbers.
 """
 
 from typing import Final
@@ -20,8 +23,8 @@ from typing import Final
 import numpy as np
 
 from joinery.elastic import drain_plan
-from joinery.elastic.load import ClusterLoad
-from joinery.elastic.pairing import Pair, pair
+from joinery.elastic.load import ClusterLoad, Role
+from joinery.elastic.pairing import pair
 from joinery.elastic.plan import Book, Kind, Limits, Move, Part, Plan, PlanInputs
 from joinery.model.ids import GroupId, WorkerId
 
@@ -69,31 +72,42 @@ def _paper(inputs: PlanInputs, seed: int) -> Plan:
 def _guarded(inputs: PlanInputs, seed: int) -> Plan:
     book, rng = Book(inputs.load, inputs.in_flight), np.random.Generator(np.random.PCG64(seed))
     counts = {worker: len(parts) for worker, parts in book.parts.items()}
-    pairing = pair(inputs.load, group_counts=counts, heaviest_first=True)
+    consumers = [report.worker for report in inputs.load.having(Role.CONSUMER)]
+    suppliers = sorted(inputs.load.having(Role.SUPPLIER), key=lambda report: -max(report.busy, report.memory_share))
+    able = [report.worker for report in suppliers if counts[report.worker] > 1 and consumers]
+    notes = [_why_not(report.worker, counts[report.worker]) for report in suppliers if report.worker not in able]
     budget = max(0, inputs.limits.max_parallel - len(inputs.in_flight))
     moves: list[Move] = []
-    notes = list(pairing.notes)
-    for place, couple in enumerate(pairing.pairs):
-        share = budget // len(pairing.pairs) + (place < budget % len(pairing.pairs))
-        relief = _relieve(book, couple, inputs.limits, share, rng)
+    for place, supplier in enumerate(able):
+        share = budget // len(able) + (place < budget % len(able))
+        relief = _relieve(book, supplier, consumers, inputs.limits, share, rng)
         moves += relief
         if not relief:
             reason = "no group of it makes the pair lighter and fits" if share else "enough moves are under way"
-            notes.append(f"{couple.supplier} yields nothing to {couple.consumer}: {reason}")
+            notes.append(f"{supplier} yields nothing to {' or '.join(consumers)}: {reason}")
     return Plan(moves=tuple(moves), because=_because(inputs.load, moves), inputs=inputs, seed=seed, notes=tuple(notes))
 
 
-def _relieve(book: Book, couple: Pair, limits: Limits, budget: int, rng: np.random.Generator) -> list[Move]:
-    """Rules 1-4 for one pair."""
-    supplier, consumer = couple.supplier, couple.consumer
+def _why_not(supplier: WorkerId, groups: int) -> str:
+    reason = "no consumer is left" if groups > 1 else f"it has {groups} group"
+    return f"{supplier} is not paired: {reason}"
+
+
+def _relieve(
+    book: Book, supplier: WorkerId, consumers: list[WorkerId], limits: Limits, budget: int, rng: np.random.Generator
+) -> list[Move]:
+    """Rules 0-4 for one supplier."""
     by_memory = book.memory_share(supplier) > limits.memory
     workers = list(book.parts)
     mean = sum(_level(book, worker, by_memory) for worker in workers) / len(workers)
 
-    def improves(group: GroupId) -> bool:
-        part = book.parts[supplier][group]
-        after = _level(book, consumer, by_memory) + _size(book, part, consumer, by_memory)
-        return after < _level(book, supplier, by_memory) - ROUNDING and book.fits(part, consumer, limits)
+    def taker(group: GroupId) -> WorkerId | None:
+        part, level = book.parts[supplier][group], _level(book, supplier, by_memory)
+        for consumer in sorted(consumers, key=lambda one: _level(book, one, by_memory)):
+            after = _level(book, consumer, by_memory) + _size(book, part, consumer, by_memory)
+            if after < level - ROUNDING and book.fits(part, consumer, limits):
+                return consumer
+        return None
 
     def size(group: GroupId) -> float:
         return _size(book, book.parts[supplier][group], supplier, by_memory)
@@ -101,15 +115,18 @@ def _relieve(book: Book, couple: Pair, limits: Limits, budget: int, rng: np.rand
     groups = [group for group in book.movable(supplier) if size(group) > 0]
     heaviest_first = sorted((groups[i] for i in rng.permutation(len(groups))), key=size, reverse=True)
     moves: list[Move] = []
-    for group in heaviest_first:
-        room = len(moves) < budget and len(book.parts[supplier]) > 1
-        if room and size(group) <= _level(book, supplier, by_memory) - mean + ROUNDING and improves(group):
-            moves.append(Move(group, supplier, consumer))
+
+    def move(group: GroupId) -> None:
+        if len(moves) < budget and len(book.parts[supplier]) > 1 and (target := taker(group)) is not None:
+            moves.append(Move(group, supplier, target))
             book.apply(moves[-1])
-    if not moves and budget > 0:
-        moves = [Move(group, supplier, consumer) for group in reversed(heaviest_first) if improves(group)][:1]
-        for move in moves:
-            book.apply(move)
+
+    for group in heaviest_first:
+        if size(group) <= _level(book, supplier, by_memory) - mean + ROUNDING:
+            move(group)
+    for group in reversed(heaviest_first):
+        if not moves:
+            move(group)
     return moves
 
 

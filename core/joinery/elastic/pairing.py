@@ -4,14 +4,14 @@ Source: seed 000, IV.C and algorithm 1, lines 11-14: each supplier gets a consum
 N_con) pairs. Ours: a supplier with a single group is not paired, because it would only change who is overloaded.
 Pairs are made before the degree changes; new workers take part from the next reorganization on.
 
-`paper` scans in the order of the workers. `guarded` scans the heaviest supplier and the lightest consumer first.
+This is for `paper`, in the order of the workers; `guarded` keeps no pairs (`elastic.migration_plan`, rule 0).
 """
 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from joinery.elastic.load import ClusterLoad, LoadReport, Role
+from joinery.elastic.load import ClusterLoad, Role
 from joinery.model.ids import WorkerId
 
 
@@ -31,21 +31,16 @@ class Pairing:
     notes: tuple[str, ...] = ()
 
 
-def pair(
-    load: ClusterLoad, *, group_counts: Mapping[WorkerId, int] | None = None, heaviest_first: bool = False
-) -> Pairing:
+def pair(load: ClusterLoad, *, group_counts: Mapping[WorkerId, int] | None = None) -> Pairing:
     """One scan: whoever comes first waits for the first of the other kind.
 
     `group_counts` overrides how many groups a supplier has, when some are already on their way.
     """
-    workers = list(zip(load.reports, load.roles, strict=True))
-    if heaviest_first:
-        workers.sort(key=lambda worker: _heaviest_supplier_lightest_consumer(*worker))
     suppliers: deque[WorkerId] = deque()
     consumers: deque[WorkerId] = deque()
     pairs: list[Pair] = []
     notes: list[str] = []
-    for report, role in workers:
+    for report, role in zip(load.reports, load.roles, strict=True):
         groups = len(report.groups) if group_counts is None else group_counts[report.worker]
         if role is Role.CONSUMER:
             consumers.append(report.worker)
@@ -57,8 +52,3 @@ def pair(
             pairs.append(Pair(suppliers.popleft(), consumers.popleft()))
     notes += [f"{worker} is not paired: no consumer is left" for worker in suppliers]
     return Pairing(tuple(pairs), tuple(notes))
-
-
-def _heaviest_supplier_lightest_consumer(report: LoadReport, role: Role) -> float:
-    weight = max(report.busy, report.memory_share)
-    return -weight if role is Role.SUPPLIER else weight

@@ -24,14 +24,16 @@ MAX_ROWS: Final = 1 << 24
 def read(form: StreamFormat, batch: pa.RecordBatch, *, first_place: int, arrival_ns: int = 0) -> TupleBatch:
     """The batch as tuples, its rows standing at `first_place` and after in the stream."""
     rows = _conform(form, batch)
-    times = (
-        np.full(rows.num_rows, arrival_ns, np.int64)
-        if form.time_column is None
-        else _times(form, form.time_column, rows)
-    )
     hashes, words, keyed = form.key.digest(rows)
     places = np.arange(first_place, first_place + rows.num_rows, dtype=np.int64)
-    return TupleBatch(form.index, times, hashes, words, keyed, places, rows)
+    return TupleBatch(form.index, times(form, rows, arrival_ns), hashes, words, keyed, places, rows)
+
+
+def times(form: StreamFormat, rows: pa.RecordBatch, arrival_ns: int) -> NDArray[np.int64]:
+    """The time of each row of a batch that was read: from its column, or when it arrived."""
+    if form.time_column is None:
+        return np.full(rows.num_rows, arrival_ns, np.int64)
+    return _times(form, form.time_column, rows)
 
 
 def _conform(form: StreamFormat, batch: pa.RecordBatch) -> pa.RecordBatch:

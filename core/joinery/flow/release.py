@@ -26,6 +26,11 @@ class Release:
     def __post_init__(self) -> None:
         self.counts = self.counts or (0,) * self.streams
 
+    def hold(self, batch: TupleBatch) -> None:
+        """Take in rows that are not late and not released by anything so far."""
+        held = self._held.get(batch.stream)
+        self._held[batch.stream] = batch if held is None else concat([held, batch])
+
     def admit(self, batches: Sequence[TupleBatch], watermarks: tuple[int, ...]) -> list[TupleBatch]:
         """Take in the rows of a record and its watermarks; the rows that it releases, late ones among them."""
         late = []
@@ -33,8 +38,7 @@ class Release:
             if batch.late is not None and batch.late.any():
                 late.append(self._without_rank(batch.take(batch.late)))
                 batch = batch.take(~batch.late)
-            held = self._held.get(batch.stream)
-            self._held[batch.stream] = batch if held is None else concat([held, batch])
+            self.hold(batch)
         return late + self._in_order(min(watermarks))
 
     def _in_order(self, frontier: int) -> list[TupleBatch]:

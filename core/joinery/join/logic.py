@@ -74,6 +74,11 @@ class WindowJoin:
         """Memory of windows and index."""
         return self.method.bytes_held()
 
+    def rows_by_group(self) -> I64Array:
+        """How many living rows each group has."""
+        each = [store.groups[store.rows_of(self._held, np.full(self._held.size, -1))] for store in self.method.stores]
+        return np.bincount(np.concatenate(each), minlength=self.plan.partitions)
+
     # --- groups come and go
 
     def assign(self, group: GroupId, marks: Marks, closed: tuple[int, ...]) -> None:
@@ -82,6 +87,12 @@ class WindowJoin:
         self._closed[:, group] = closed
         self._watermarks[:, group] = marks.watermarks
         self._counts[:, group] = marks.counts or 0
+
+    def assign_empty(self, group: GroupId) -> None:
+        """The group is here from now on, as it was before the first record."""
+        counts = (0,) * self.plan.streams if self.plan.runs_in_order else ()
+        nothing = (DEAD,) * self.plan.streams
+        self.assign(group, Marks(nothing, counts), nothing)
 
     def release(self, group: GroupId) -> None:
         """The group is no longer here; its rows are dead."""

@@ -49,6 +49,19 @@ class ResultPart:
     members: tuple[I64Array | None, ...]
     """Per stream: position of each result's member in its stream; None where results have no member of it."""
 
+    def take(self, chosen: NDArray[np.bool_] | I64Array) -> "ResultPart":
+        """The chosen rows (a mask, or places in order)."""
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return ResultPart(
+            self.kind,
+            self.rows.take(pa.array(index)),
+            self.groups[index],
+            self.times[index],
+            self.stream,
+            None if self.origin is None else self.origin[index],
+            tuple(None if places is None else places[index] for places in self.members),
+        )
+
 
 class Combination:
     """Rows that belong together, one column of row numbers per stream; one member may still be in its batch."""

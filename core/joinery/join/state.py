@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from joinery.model.errors import Bug, require
 from joinery.model.ids import GroupId, RecordNo
+from joinery.model.quantities import CountWindow, Window
 from joinery.model.tuples import I64Array, TupleBatch, concat
 from joinery.window.sliding import Floor, Marks
 from joinery.window.store import MATCHED
@@ -48,6 +49,51 @@ class Increment:
     floors: tuple[tuple[Floor, ...], ...]
     directory: tuple[int, ...]
     """Fine tuning; empty if the group is not split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """How old the rows of an increment are: per stream the greatest time and the greatest count; None: no row."""
+
+    tag: RecordNo
+    is_whole: bool
+    """Whether it needs no increment before it."""
+    tops: tuple[tuple[int, int] | None, ...]
+    closed: tuple[int, ...]
+
+    @staticmethod
+    def of(increment: Increment) -> "Age":
+        """The age of an increment's rows."""
+        tops = tuple(
+            (int(batch.times.max()), int(batch.order.counts[:, batch.stream].max()) if batch.order else 0)
+            if len(batch)
+            else None
+            for batch in increment.rows
+        )
+        return Age(increment.tag, increment.since is None, tops, increment.closed)
+
+    def is_past(self, closed: tuple[int, ...], windows: Sequence[Window]) -> bool:
+        """Whether every row has closed by these clocks (of a later increment, under the windows in force there)."""
+        return all(
+            top is None or top[isinstance(window, CountWindow)] < clock
+            for top, clock, window in zip(self.tops, closed, windows, strict=True)
+        )
+
+
+def dead_before(ages: Sequence[Age], tag: RecordNo, windows: Sequence[Window]) -> RecordNo | None:
+    """The newest tag up to which no increment is needed at `tag` or later; None: even the first one is.
+
+    It is not needed if all its rows have closed by then, or if a whole state follows it. `ages` are in the order of
+    their tags; the increment of `tag` itself always stays: it holds the marks.
+    """
+    last = next(age for age in ages if age.tag == tag)
+    whole = max((age.tag for age in ages if age.is_whole and age.tag <= tag), default=-1)
+    dead = None
+    for age in ages:
+        if age.tag >= tag or not (age.tag < whole or age.is_past(last.closed, windows)):
+            break
+        dead = age.tag
+    return dead
 
 
 class MatchJournal:
@@ -160,9 +206,12 @@ class Checkpoints:
             found[group] = places[slice(*np.searchsorted(of, [group, group + 1]).tolist())]
         return found
 
-    def restore(self, increments: Sequence[Increment]) -> None:
-        """Put a group back from its increments, oldest first; it is held from then on."""
-        self._check_chain(increments)
+    def restore(self, increments: Sequence[Increment], base: RecordNo | None = None) -> None:
+        """Put a group back from its increments, oldest first; it is held from then on.
+
+        `base`: the tag up to which older increments were dropped because nothing in them was alive (`dead_before`).
+        """
+        self._check_chain(increments, base)
         group, last = increments[0].group, increments[-1]
         self.join.assign(group, last.marks, last.closed)
         self.join.floors = max(self.join.floors, last.floors, key=len)
@@ -180,12 +229,12 @@ class Checkpoints:
         self._tags[group] = {last.tag: _Tag(tuple(tops), self.join.journal.position())}
         self._trim_journal()
 
-    def _check_chain(self, increments: Sequence[Increment]) -> None:
+    def _check_chain(self, increments: Sequence[Increment], base: RecordNo | None) -> None:
         """Refuse what would lose rows in silence: a gap, another group's increment, a group from before a change."""
         require(len(increments) > 0, "no increment to restore a group from")
         group, join = increments[0].group, self.join
         sinces, tags = [one.since for one in increments], [one.tag for one in increments]
-        require(sinces == [None, *tags[:-1]], f"increments of group {group} with tags {tags} were taken since {sinces}")
+        require(sinces == [base, *tags[:-1]], f"increments of group {group} with tags {tags} were taken since {sinces}")
         require({one.group for one in increments} == {group}, f"increments of other groups beside group {group}")
         require(not join.held[group], f"group {group} is already here")
         newer = len(join.floors) - len(increments[-1].floors)

@@ -1,6 +1,6 @@
 """Ids are types: a partition-group can never be passed where a worker is meant."""
 
-from typing import NewType
+from typing import Final, NewType
 
 StreamIndex = NewType("StreamIndex", int)
 """Place of a stream in the spec: 0, 1 ..."""
@@ -13,3 +13,12 @@ ProducerId = NewType("ProducerId", str)
 RecordNo = NewType("RecordNo", int)
 """Number of a record of the query's log; a tag is one too."""
 MapVersion = NewType("MapVersion", int)
+"""Raised at every change of the partition map."""
+Term = NewType("Term", int)
+"""Of the gateway and of the collector: raised at every start."""
+Peer = NewType("Peer", str)
+"""Who is at the other end of a connection: GATEWAY, COLLECTOR, OPERATOR, a worker, a producer or a subscriber."""
+
+GATEWAY: Final = Peer("gateway")
+COLLECTOR: Final = Peer("collector")
+OPERATOR: Final = Peer("operator")

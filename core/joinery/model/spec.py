@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from joinery.model.ids import StreamIndex
-from joinery.model.quantities import CountWindow, Nanoseconds, TimeWindow
+from joinery.model.quantities import CountWindow, Nanoseconds, TimeWindow, Window
 from joinery.model.select import SelectItem, result_name
 from joinery.model.spec_checks import check_query, check_spec
 from joinery.model.spec_fields import AutoDuration, Count, Labels, ObjectName, Section
@@ -122,11 +122,18 @@ class JoinQuerySpec(Section):
     @property
     def alignment_ns(self) -> Nanoseconds:
         """How far a producer may be ahead, in nanoseconds; `UNBOUNDED` if a window is."""
-        if self.alignment != "auto":
-            return self.alignment
-        windows = [stream.window.length_ns for stream in self.streams if isinstance(stream.window, TimeWindow)]
         lateness = max(stream.lateness for stream in self.streams)
-        return Nanoseconds(min(UNBOUNDED, max(windows, default=0) + lateness))
+        return self.alignment_with(tuple(stream.window for stream in self.streams), lateness)
+
+    def alignment_with(self, windows: tuple[Window, ...], lateness_ns: int) -> Nanoseconds:
+        """The same, of a running query whose windows and greatest lateness were changed to these.
+
+        Never below the lateness: the slowest producer would wait for itself.
+        """
+        if self.alignment != "auto":
+            return Nanoseconds(max(self.alignment, lateness_ns))
+        lengths = [window.length_ns for window in windows if isinstance(window, TimeWindow)]
+        return Nanoseconds(min(UNBOUNDED, max(lengths, default=0) + lateness_ns))
 
 
 class Metadata(Section):

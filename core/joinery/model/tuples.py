@@ -1,6 +1,6 @@
 """A batch of tuples of one stream, as columns: never a list of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,3 +123,8 @@ def concat(batches: Sequence[TupleBatch]) -> TupleBatch:
         late=late,
         order=order,
     )
+
+
+def as_vector(numbers: Iterable[int]) -> I64Array:
+    """Numbers as a vector."""
+    return np.fromiter(numbers, np.int64)

@@ -28,8 +28,19 @@ def test_memory_above_its_threshold_makes_a_supplier_of_an_idle_worker(memory_by
     assert role == classify(report("a", f=0.0, memory_bytes=memory_bytes), Thresholds()).role
 
 
-def test_the_bare_rule_does_not_look_at_memory() -> None:
+@pytest.mark.parametrize(("u", "role"), [(0.91, Role.SUPPLIER), (0.9, Role.CONSUMER)])
+def test_a_worker_that_is_nearly_always_busy_is_a_supplier_before_its_buffer_fills(u: float, role: Role) -> None:
+    assert role == classify(report("a", f=0.0, u=u), Thresholds()).role
+
+
+def test_the_busy_threshold_lies_half_way_between_the_target_and_one() -> None:
+    assert [0.9, 0.75, 1.0] == [Thresholds.guarded(target=target).busy for target in (0.8, 0.5, 1.0)]
+    assert Thresholds() == Thresholds.guarded()
+
+
+def test_the_bare_rule_looks_neither_at_memory_nor_at_the_busy_share() -> None:
     assert Role.CONSUMER == classify(report("a", f=0.0, memory_bytes=999), Thresholds.paper()).role
+    assert Role.NEUTRAL == classify(report("a", f=0.4, u=1.0), Thresholds.paper()).role
 
 
 @pytest.mark.parametrize(
@@ -66,6 +77,6 @@ def test_thresholds_that_make_no_sense_are_refused(supplier: float, consumer: fl
         Thresholds(supplier=supplier, consumer=consumer)
 
 
-def test_a_memory_threshold_above_one_is_refused() -> None:
-    with pytest.raises(UserMustAct, match=r"memory threshold: found 1\.5"):
-        Thresholds(memory=1.5)
+def test_a_memory_or_busy_threshold_above_one_is_refused() -> None:
+    with pytest.raises(UserMustAct, match=r"memory threshold: found 1\.5(.|\n)*busy threshold: found 2"):
+        Thresholds(memory=1.5, busy=2)

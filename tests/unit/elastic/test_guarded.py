@@ -108,7 +108,7 @@ def test_a_waiting_decision_says_until_when() -> None:
     state = Stabilization(Wish.GROW, 100)
     decision, after = decide_guarded(counts(2, 0), RULE, Guards(up_ns=10), state, 104)
     assert (("stabilization",), 110) == (blocked(decision), decision.blocked_until_ns)
-    assert "2 suppliers > 0.5 x 0 consumers; wanted for 4 of 10 ns" == decision.because
+    assert "2 suppliers > 0.5 x 0 consumers; wanted for 4ns of 10ns" == decision.because
     assert state == after
 
 

@@ -93,6 +93,33 @@ def test_the_consumer_never_becomes_the_heavier() -> None:
     assert 3 == len(plan_guarded(load, seed=0).moves)
 
 
+def test_guarded_spreads_what_a_supplier_yields_over_all_consumers() -> None:
+    #  1.0, 0.2 and 0.3: the mean is 0.5, so five groups of 0.1 go, each to whoever is lightest then
+    load = cluster(
+        (report("a", *ten(), f=0.9, u=1.0), SUP), (report("b", f=0.0, u=0.2), CON), (report("c", f=0.0, u=0.3), CON)
+    )
+    plan = plan_guarded(load, seed=0)
+    assert [3, 2] == [sum(move.target == target for move in plan.moves) for target in (B, C)]
+
+
+def test_guarded_lets_several_suppliers_yield_to_one_new_worker() -> None:
+    load = cluster(
+        (report("a", *ten(), f=0.9, u=1.0), SUP), (report("b", *ten(10), f=0.9, u=1.0), SUP), (report("c", u=0.0), CON)
+    )
+    assert {A, B} == {move.source for move in plan_guarded(load, seed=0).moves}
+
+
+def test_the_heaviest_supplier_and_the_lightest_consumer_come_first() -> None:
+    load = cluster(
+        (report("a", *ten(), f=0.9, u=0.9), SUP),
+        (report("b", *ten(10), f=0.9, u=1.0), SUP),
+        (report("c", u=0.4), CON),
+        (report("d", u=0.2), CON),
+    )
+    first = plan_guarded(load, seed=0).moves[0]
+    assert (B, WorkerId("d")) == (first.source, first.target)
+
+
 def test_a_consumer_takes_only_what_fits_in_its_memory() -> None:
     #  it holds 650 of 1000 bytes and may come to 800
     load = two_workers(*ten(memory_bytes=60), consumer_bytes=650)

@@ -36,14 +36,3 @@ def test_a_supplier_with_a_single_group_leaves_its_consumer_to_the_next() -> Non
 def test_groups_on_their_way_do_not_count() -> None:
     load = cluster((report("a", group(1), group(2)), SUP), (report("b"), CON))
     assert () == pair(load, group_counts={WorkerId("a"): 1, WorkerId("b"): 1}).pairs
-
-
-def test_the_heaviest_supplier_may_be_paired_with_the_lightest_consumer() -> None:
-    load = cluster(
-        (report("a", group(1), group(2), u=0.9), SUP),
-        (report("b", group(3), group(4), u=1.0), SUP),
-        (report("c", u=0.4), CON),
-        (report("d", u=0.2), CON),
-    )
-    assert pairs("bd", "ac") == pair(load, heaviest_first=True).pairs
-    assert pairs("ac", "bd") == pair(load).pairs

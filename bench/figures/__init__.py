@@ -1,0 +1,1 @@
+"""The papers' figures, drawn from the load simulator: `python -m bench.figures`."""

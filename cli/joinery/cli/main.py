@@ -1,0 +1,28 @@
+"""`joinery`: one command, a group of subcommands for each thing that it does."""
+
+from importlib.metadata import version as installed_version
+
+import typer
+
+from joinery.cli import simulate
+
+app = typer.Typer(
+    name="joinery",
+    help="Elastic, exact sliding-window stream joins.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.add_typer(simulate.app, name="simulate")
+
+
+@app.callback()
+def joinery() -> None:
+    """Elastic, exact sliding-window stream joins."""
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"joinery {installed_version('joinery')}")

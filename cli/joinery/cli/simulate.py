@@ -1,0 +1,101 @@
+"""`joinery simulate`: Joinery under a virtual clock. `load` asks whether a cluster keeps up and what its rules do."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from joinery.cli.complaining import complaining
+from joinery.cli.load_request import Asked, request
+from joinery.cli.load_story import tell, write_json, write_plot
+from joinery.simulate.load import simulate
+
+app = typer.Typer(
+    name="simulate",
+    help="Run Joinery under a virtual clock, in seconds instead of minutes.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def simulations() -> None:
+    """Run Joinery under a virtual clock, in seconds instead of minutes."""
+
+
+LOAD_HELP = """Would this cluster keep up, and what would its rules do?
+
+The real rules (load reports, suppliers and consumers, plans, β-rule) run on modelled work; no tuple is made.
+With a query file its windows, epochs, scaling and worker limits are taken; without one the paper's query: two streams,
+10 minutes of window, nested loops, 64-byte tuples, workers of 2003.
+
+[bold]A step of the rate, guarded rule, with a picture[/bold]
+
+  joinery simulate load --profile step:500,2000 --until 900s --plot out.png
+
+[bold]The bare rule of the papers on the same load[/bold]
+
+  joinery simulate load --profile step:500,2000 --until 900s --rule paper --beta 0.5
+
+[bold]A query file, a recorded trace, a worker that gets slow[/bold]
+
+  joinery simulate load query.yaml --trace rates.csv --slow 1@300s:0.25
+
+[bold]Profiles[/bold] (rows/s of each stream): constant:1500 · step:500,2000 · step:500,2000,200s ·
+ramp:500,2000,100s,400s · sine:1500,1000,600s (mean, amplitude, period) · burst:500,2000,200s,60s (base, burst, start,
+length), and ,400s to repeat it.
+
+[bold]A trace[/bold] is a CSV with a header: time_s, then one column per stream (or one for all) with rows/s from then
+on.
+"""
+
+SIZES, RULES, COSTS, OUTPUT = "What runs", "Rules", "Costs", "Output"
+
+
+def _option(text: str, panel: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, metavar=metavar, show_default=False)
+
+
+@app.command(help=LOAD_HELP)
+@complaining
+def load(
+    query: Annotated[Path | None, typer.Argument(help="A JoinQuery file; left out: the paper's query.")] = None,
+    profile: Annotated[str | None, _option("Rate over time, see above.", SIZES, "--profile", metavar="TEXT")] = None,
+    trace: Annotated[Path | None, _option("Recorded rates instead.", SIZES, "--trace", metavar="CSV")] = None,
+    until: Annotated[str, _option("Length of the run (600s).", SIZES, "--until")] = "600s",
+    workers: Annotated[int | None, _option("Workers at the start.", SIZES, "--workers")] = None,
+    window: Annotated[str | None, _option("Window of every stream, such as 10m.", SIZES, "--window")] = None,
+    method: Annotated[str | None, _option("hash or nested-loop.", SIZES, "--method")] = None,
+    slow: Annotated[
+        list[str] | None, _option("WORKER@TIME:SPEED, such as 1@300s:0.5; repeatable.", SIZES, "--slow")
+    ] = None,
+    seed: Annotated[int, _option("Of arrivals and of random choices (0).", SIZES, "--seed")] = 0,
+    rule: Annotated[str | None, _option("guarded or paper.", RULES, "--rule")] = None,
+    beta: Annotated[float | None, _option("Grow when suppliers > β x consumers.", RULES, "--beta")] = None,
+    least: Annotated[int | None, _option("Workers at least.", RULES, "--min")] = None,
+    most: Annotated[int | None, _option("Workers at most.", RULES, "--max")] = None,
+    step: Annotated[int | None, _option("Workers added or removed at once (δ).", RULES, "--step")] = None,
+    target: Annotated[float | None, _option("Busy share that a shrink must leave.", RULES, "--target")] = None,
+    up: Annotated[str | None, _option("How long growing must be wanted.", RULES, "--scale-up")] = None,
+    down: Annotated[str | None, _option("How long shrinking must be wanted.", RULES, "--scale-down")] = None,
+    fixed: Annotated[bool, _option("Keep the degree; groups still move.", RULES, "--fixed")] = False,
+    start_delay: Annotated[str | None, _option("Until a new worker is Ready (5s).", RULES, "--start-delay")] = None,
+    comparison_ns: Annotated[float | None, _option("Nanoseconds per comparison.", COSTS, "--comparison-ns")] = None,
+    row_ns: Annotated[float | None, _option("Nanoseconds per row of a hash join.", COSTS, "--row-ns")] = None,
+    plot: Annotated[Path | None, _option("Rate, degree, roles and delay as PNG.", OUTPUT, "--plot")] = None,
+    json: Annotated[Path | None, _option("The whole run as JSON.", OUTPUT, "--json")] = None,
+    every: Annotated[bool, _option("Print every decision, not only those that change.", OUTPUT, "--all")] = False,
+) -> None:
+    """Would this cluster keep up, and what would its rules do?"""
+    asked = Asked(
+        query=query, profile=profile, trace=trace, until=until, workers=workers, window=window, method=method,
+        slow=tuple(slow or ()), seed=seed, rule=rule, beta=beta, least=least, most=most, step=step, target=target,
+        up=up, down=down, fixed=fixed, start_delay=start_delay, comparison_ns=comparison_ns, row_ns=row_ns,
+    )  # fmt: skip
+    wanted = request(asked)
+    run = simulate(wanted.settings, wanted.costs, wanted.profiles)
+    tell(run, wanted, every=every)
+    if json is not None:
+        write_json(json, run, wanted)
+    if plot is not None:
+        write_plot(plot, run, wanted)

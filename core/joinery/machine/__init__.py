@@ -1,0 +1,1 @@
+"""The protocol as pure machines: facts in, orders out (docs/protocol.md)."""

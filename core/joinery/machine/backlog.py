@@ -1,0 +1,134 @@
+"""Station 2 of 8, mini-buffer: recorded rows by group, until they are sent and until nobody can ask for them again.
+
+What is not yet sent to a group's owner is its mini-buffer; what was sent is kept for replay until the trim point has
+passed it. Both are the same rows, held once: each record's rows lie in the order of their groups, so that a batch
+(a, b] of any set of groups is a few slices per record. The bytes of a group between two records are the difference of
+two running sums.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from joinery.model.errors import require
+from joinery.model.ids import RecordNo
+from joinery.model.tuples import I64Array, TupleBatch, concat
+from joinery.partition.hashing import groups_of
+from joinery.window.sliding import Marks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """What one record gives to the workers."""
+
+    batches: tuple[TupleBatch, ...]
+    groups: tuple[NDArray[np.uint16], ...]
+    """Of each batch's rows, ascending."""
+    marks: Marks
+    total: I64Array
+    """Bytes of each group up to this record, since the gateway started."""
+
+
+class Backlog:
+    """The rows of the records after the trim point."""
+
+    def __init__(self, partitions: int, first: RecordNo) -> None:
+        self._partitions = partitions
+        self._first = first
+        """Number of the oldest entry."""
+        self._entries: deque[_Entry] = deque()
+        self._dropped = np.zeros(partitions, np.int64)
+        """Running sums just before the oldest entry."""
+
+    @property
+    def last(self) -> RecordNo:
+        """The newest record."""
+        return RecordNo(self._first + len(self._entries) - 1)
+
+    def add(self, batches: Sequence[TupleBatch], marks: Marks) -> None:
+        """The rows that the next record gives to the workers, and its marks."""
+        total = (self._entries[-1].total if self._entries else self._dropped).copy()
+        sorted_batches, sorted_groups = [], []
+        for batch in batches:
+            groups = groups_of(batch.hashes, self._partitions)
+            order = np.argsort(groups, kind="stable")
+            sorted_batches.append(batch.take(order))
+            sorted_groups.append(groups[order])
+            rows = np.bincount(groups, minlength=self._partitions)
+            total += rows * batch.rows.nbytes // max(1, len(batch))
+        self._entries.append(_Entry(tuple(sorted_batches), tuple(sorted_groups), marks, total))
+
+    def marks_at(self, record: RecordNo) -> Marks:
+        """Watermarks and counts at the end of a record."""
+        return self._entries[record - self._first].marks
+
+    def bytes_after(self, after: I64Array) -> I64Array:
+        """Bytes of each group after a record of its own up to the newest."""
+        if not self._entries:
+            return np.zeros(self._partitions, np.int64)
+        return self._entries[-1].total - self._total_at(after)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows that are held."""
+        return int((self._entries[-1].total - self._dropped).sum()) if self._entries else 0
+
+    def reach(self, groups: I64Array, after: I64Array, upto: RecordNo, limit: int) -> RecordNo:
+        """The last record up to `upto` so that a message stays within `limit` bytes; at least one more than before."""
+        low = RecordNo(int(after.min()) + 1)
+        start = int(self._total_at_groups(groups, after).sum())
+        reached = low
+        for record in range(low, upto + 1):
+            reached = RecordNo(record)
+            if int(self._entries[record - self._first].total[groups].sum()) - start >= limit:
+                break
+        return reached
+
+    def batch(self, groups: I64Array, after: I64Array, upto: RecordNo) -> tuple[TupleBatch, ...]:
+        """The rows of (after, upto] of these groups, one batch per stream, ordered by group and then as recorded."""
+        require(int(after.min()) >= self._first - 1, f"rows after {after.min()}, but those to {self._first} are gone")
+        start = np.full(self._partitions, upto, np.int64)
+        start[groups] = after
+        found: dict[int, list[tuple[TupleBatch, NDArray[np.uint16]]]] = {}
+        first = int(after.min()) + 1
+        for record, entry in enumerate(
+            islice(self._entries, first - self._first, upto + 1 - self._first), start=first
+        ):  # fmt: skip
+            wanted = start < record
+            for batch, of in zip(entry.batches, entry.groups, strict=True):
+                chosen = wanted[of]
+                if chosen.any():
+                    part = (batch, of) if chosen.all() else (batch.take(chosen), of[chosen])
+                    found.setdefault(batch.stream, []).append(part)
+        return tuple(_in_order(found[stream]) for stream in sorted(found))
+
+    def drop(self, upto: RecordNo) -> None:
+        """Nobody will ask for rows up to this record."""
+        while self._entries and self._first <= upto:
+            self._dropped = self._entries.popleft().total
+            self._first = RecordNo(self._first + 1)
+
+    def _total_at(self, records: I64Array) -> I64Array:
+        return self._total_at_groups(np.arange(self._partitions), records)
+
+    def _total_at_groups(self, groups: I64Array, records: I64Array) -> I64Array:
+        out = np.empty(groups.size, np.int64)
+        for record in np.unique(records):
+            at = int(record) - self._first
+            total = self._dropped if at < 0 else self._entries[at].total
+            same = records == record
+            out[same] = total[groups[same]]
+        return out
+
+
+def _in_order(parts: list[tuple[TupleBatch, NDArray[np.uint16]]]) -> TupleBatch:
+    """Parts of several records as one batch by group; inside a group in the order of the records."""
+    if len(parts) == 1:
+        return parts[0][0]
+    of = np.concatenate([groups for _, groups in parts])
+    whole = concat([batch for batch, _ in parts])
+    return whole if (of[1:] >= of[:-1]).all() else whole.take(np.argsort(of, kind="stable"))

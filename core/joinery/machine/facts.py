@@ -1,0 +1,227 @@
+"""Facts in: what a machine can be told, besides the messages of others (`machine.messages`).
+
+Every machine has one door, `handle(fact, now_ns) -> list[Order]`. A fact is something that has happened: a connection
+came or went, a message arrived, a clock rang, a store answered. Nothing else enters a machine, so what it did can be
+repeated from its facts. Orders that ask for an answer name the fact that brings it (`machine.orders`).
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from joinery.join.results import ResultPart
+from joinery.join.state import Increment
+from joinery.machine.log import Head, Record
+from joinery.machine.messages import Exchange, Message
+from joinery.machine.ports import Chain, Commit, Receipt
+from joinery.model.ids import GroupId, MapVersion, Peer, RecordNo, Term
+from joinery.partition.map import StoredMap
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The process is up, with an instance id drawn just now."""
+
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The clock rang: at a time that the machine asked for with `WakeAt`, or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection to a peer is up; if there was an older one it is gone, with all that was still on its way."""
+
+    peer: Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """The connection to a peer is gone; what was sent last may or may not have arrived."""
+
+    peer: Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message came; messages of one connection keep their order."""
+
+    peer: Peer
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offered:
+    """The program that uses the client wants this sent; `rows` None: nothing but the end."""
+
+    rows: pa.RecordBatch | None
+    end: bool = False
+
+
+# --- answers of the stores
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayOpened:
+    """The term is raised, and this is what the log and the map hold."""
+
+    term: Term
+    head: Head
+    records: tuple[tuple[RecordNo, Record], ...]
+    map: StoredMap | None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The record is durable."""
+
+    record: RecordNo
+
+
+@dataclass(frozen=True, slots=True)
+class MapWritten:
+    """The map of this version is durable."""
+
+    version: MapVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """A newer instance has the role: this one must stop."""
+
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorOpened:
+    """The term is raised, and this is the last commit (None: there was none)."""
+
+    term: Term
+    commit: Commit | None
+
+
+@dataclass(frozen=True, slots=True)
+class SinksReady:
+    """Every sink holds exactly what the last commit says is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Every sink has staged this commit."""
+
+    number: int
+    receipts: tuple[Receipt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitWritten:
+    """The commit is durable: its results count from now on."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SinksFinished:
+    """Every sink is complete and closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRead:
+    """What the store holds of a group: its increments after the tags that were known already."""
+
+    group: GroupId
+    version: MapVersion | None
+    """The claim that was made by the read; None: a preload, which claims nothing."""
+    chain: Chain
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRefused:
+    """A newer map version owns the group's checkpoint."""
+
+    group: GroupId
+    version: MapVersion
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksWritten:
+    """The increments of this batch are in the store; not valid before their heads are."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadsWritten:
+    """The heads of this batch of increments are in the store, except of groups that a newer map version owns."""
+
+    number: int
+    refused: tuple[GroupId, ...]
+
+
+# --- answers of a worker's join module (`machine.join_module`)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchJoined:
+    """A message is joined; its results, or some of them if it is not the last part."""
+
+    exchange: Exchange
+    parts: tuple[ResultPart, ...]
+    last: bool
+    comparisons: int = 0
+    busy_ns: int = 0
+    """How long the join took; measured by the shell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IncrementsTaken:
+    """The state of these groups since their last tags, in one batch to be written."""
+
+    increments: tuple[Increment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRestored:
+    """A group is here, as it was at a tag (-1: empty, before the first record)."""
+
+    group: GroupId
+    version: MapVersion
+    tag: RecordNo
+
+
+@dataclass(frozen=True, slots=True)
+class StateMeasured:
+    """What the join module holds, for the load report."""
+
+    bytes_held: int
+    bytes_by_group: tuple[tuple[GroupId, int], ...]
+
+
+Fact: TypeAlias = (
+    Started
+    | Tick
+    | Connected
+    | Disconnected
+    | Received
+    | Offered
+    | GatewayOpened
+    | Appended
+    | MapWritten
+    | Fenced
+    | CollectorOpened
+    | SinksReady
+    | Staged
+    | CommitWritten
+    | SinksFinished
+    | CheckpointRead
+    | ClaimRefused
+    | BlocksWritten
+    | HeadsWritten
+    | BatchJoined
+    | IncrementsTaken
+    | GroupRestored
+    | StateMeasured
+)

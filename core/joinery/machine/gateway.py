@@ -1,0 +1,330 @@
+"""The gateway: the paper's master (seed 000, algorithm 1). It records, buffers, serves, measures and moves.
+
+What it decides is divided over parts that know nothing of each other's insides; this machine passes facts to them:
+
+    intake     sessions, late rows, watermarks, alignment, the next record
+    backlog    mini-buffers and replay memory
+    workforce  who is there, and its credit
+    placement  the map, and each group's way to its owner
+    serving    slots and messages
+    moving     planned moves and drains
+    trimming   what nobody can ask for again
+
+Rule 1: one append at a time; what comes meanwhile is the next record (group commit). Producers are acknowledged, and
+        workers served, only after a record is durable.
+Rule 2: a gateway that finds a newer term in the store stops.
+Rule 3: nothing here is needed after a crash but the log and the map.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from joinery.join.plan import JoinPlan
+from joinery.machine import facts, messages, orders
+from joinery.machine.backlog import Backlog
+from joinery.machine.facts import Fact
+from joinery.machine.intake import Cut, Intake, first_head
+from joinery.machine.moving import Moves
+from joinery.machine.orders import Order, Send
+from joinery.machine.placement import Phase, Placement
+from joinery.machine.reorganizing import Reorganizing
+from joinery.machine.serving import Serving
+from joinery.machine.trimming import Trimming
+from joinery.machine.workforce import Workforce
+from joinery.model.errors import Bug, require
+from joinery.model.ids import OPERATOR, Peer, RecordNo, Term, WorkerId
+from joinery.model.spec import JoinQuerySpec
+
+MAX_UNSENT_BYTES: Final = 64 << 20
+"""No record is cut while so many bytes wait for workers: producers wait for their acknowledgements instead."""
+LOST_AFTER: Final = 1.5
+"""A worker that was silent for so many reorganization epochs is lost."""
+
+
+class GatewayMachine:
+    """Decides what the gateway does."""
+
+    def __init__(self, spec: JoinQuerySpec) -> None:
+        self.spec, self.plan = spec, JoinPlan.of(spec)
+        self.term, self.instance = Term(0), ""
+        self.intake = Intake(spec, self.plan)
+        self.backlog = Backlog(spec.partitions, RecordNo(0))
+        self.workforce = Workforce(spec.worker.buffer, int(LOST_AFTER * spec.epochs.reorganization))
+        self.placement = Placement(spec.partitions, self.workforce)
+        self.serving = Serving(spec, self.placement)
+        self.moves = Moves(self.placement, spec.scaling.max_parallel_moves)
+        self.trimming = Trimming(spec.partitions)
+        self.reorganizing = Reorganizing(spec, self.placement, self.moves)
+        self.finished = False
+        self._appending: Cut | None = None
+        self._early: list[Fact] = []
+        """What came before the log was open."""
+        self._peers: dict[Peer, WorkerId] = {}
+        self.collector_term = Term(0)
+        self._told_drained = False
+        self._opened_ns = 0
+        self._map_of_slots = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self.term > 0
+
+    def handle(self, fact: Fact, now_ns: int) -> list[Order]:
+        """What to do about a fact."""
+        if isinstance(fact, facts.Started):
+            self.instance = fact.instance
+            return [orders.OpenLog(first_head(self.spec), fact.instance)]
+        if isinstance(fact, facts.GatewayOpened):
+            return self._open(fact, now_ns)
+        if isinstance(fact, facts.Fenced):
+            return [orders.Stop(f"a gateway of term {fact.by} has taken over")]
+        if not self.is_open:
+            self._early.append(fact)
+            return []
+        made = self._dispatch(fact, now_ns)
+        return made + self._after(now_ns)
+
+    def _dispatch(self, fact: Fact, now_ns: int) -> list[Order]:
+        match fact:
+            case facts.Tick():
+                return self._tick(now_ns)
+            case facts.Connected():
+                return self._connected(fact.peer)
+            case facts.Disconnected():
+                return self._disconnected(fact.peer)
+            case facts.Received():
+                return self._received(fact.peer, fact.message, now_ns)
+            case facts.Appended():
+                return self._appended(fact.record, now_ns)
+            case facts.MapWritten():
+                return self.placement.written(fact.version, now_ns)
+            case _:
+                raise Bug(f"a gateway cannot use {type(fact).__name__}")
+
+    # --- start
+
+    def _open(self, fact: facts.GatewayOpened, now_ns: int) -> list[Order]:
+        self.term, self._opened_ns = fact.term, now_ns
+        self.backlog = Backlog(self.spec.partitions, fact.head.next_record)
+        self.placement.restore(fact.map, fact.term)
+        if self.placement.map is not None:
+            self.workforce.expect(self.placement.map.workers, now_ns)
+        kept, cuts = self.intake.restore(fact.head, fact.records, now_ns)
+        for number, latest_ns in kept:
+            self.trimming.kept(number, latest_ns)
+        for cut in cuts:
+            self._recorded(cut)
+        early, self._early = self._early, []
+        made = [order for one in early for order in self._dispatch(one, now_ns)]
+        return made + self._tick(now_ns) + self._after(now_ns)
+
+    # --- clock
+
+    def _tick(self, now_ns: int) -> list[Order]:
+        made = self._found_map(now_ns) + self._lose_workers(now_ns)
+        made += self.reorganizing.tick(self.term, now_ns)
+        return made + self.serving.serve(self.backlog, self.intake.head.changes, now_ns)
+
+    def _after(self, now_ns: int) -> list[Order]:
+        """What may have become possible by any fact: a record, an early slot, the end; and when to look again."""
+        made = self._record(now_ns)
+        if self.placement.map is not None and self.placement.map.version != self._map_of_slots:
+            self._map_of_slots = self.placement.map.version
+            self.serving.reschedule(now_ns)
+        made += self._trim() + self.moves.hand_over() + self.moves.advance(self.term)
+        made += self.reorganizing.drain(self.term)
+        made += self.serving.serve_if_full(self.backlog, self.intake.head.changes, now_ns)
+        made += self._drained()
+        wishes = [self.serving.next_turn_ns(), self.intake.next_idle_ns(), self.reorganizing.next_ns]
+        return [*made, orders.WakeAt(max(now_ns + 1, min(wish for wish in wishes if wish is not None)))]
+
+    def _found_map(self, now_ns: int) -> list[Order]:
+        """The first map, once the workers that were asked for are there, or some are and time has passed."""
+        up = self.workforce.up()
+        waited = now_ns - self._opened_ns > LOST_AFTER * self.spec.epochs.reorganization
+        if self.placement.map is not None or not self.placement.is_settled or not up:
+            return []
+        return self.placement.found(up) if len(up) >= self.spec.replicas or waited else []
+
+    def _lose_workers(self, now_ns: int) -> list[Order]:
+        made: list[Order] = []
+        for worker in self.workforce.lost(now_ns):
+            if self.workforce.is_up(worker):  # it stands still: if it goes on it must introduce itself again
+                peer = self.workforce.peer(worker)
+                made += [orders.Disconnect(peer), *self._disconnected(peer)]
+            made += self.reorganizing.lose(worker)
+        return made
+
+    # --- connections
+
+    def _connected(self, peer: Peer) -> list[Order]:
+        return self._disconnected(peer)  # an older connection, if there was one, is gone; hellos come next
+
+    def _disconnected(self, peer: Peer) -> list[Order]:
+        if peer == self.placement.collector:
+            self.placement.collector = None
+        elif (worker := self._peers.pop(peer, None)) is not None:
+            self.workforce.disconnected(worker)
+            self.moves.give_up(worker)
+        elif peer != OPERATOR:
+            self.intake.sessions.disconnected(peer)
+        return []
+
+    def _received(self, peer: Peer, message: messages.Message, now_ns: int) -> list[Order]:
+        worker = self._peers.get(peer)
+        if worker is not None and not self.workforce.heard(worker, peer, now_ns):
+            worker = None  # it was drained or given up; it must introduce itself again
+        match message:
+            case messages.Open():
+                return [Send(peer, self.intake.sessions.open(peer, message, self.intake.head, self.term, now_ns))]
+            case messages.Push():
+                answer = self.intake.sessions.push(peer, message, self.intake.head, now_ns)
+                return [] if answer is None else [_answer(peer, answer)]
+            case messages.WorkerHello():
+                return self._hello(peer, message, now_ns)
+            case messages.CollectorHello():
+                return self._hello_collector(peer, message)
+            case messages.Vector():
+                is_current = peer == self.placement.collector
+                return self.placement.vector(message, self.intake.head.changes) if is_current else []
+            case messages.Committed():
+                groups = message.groups
+                self.placement.committed[groups] = np.maximum(self.placement.committed[groups], message.upto)
+                return []
+            case messages.Finished():
+                return self._finish()
+            case messages.ChangeSpec():
+                self.intake.change_spec(message)
+                return []
+            case messages.Drain() | messages.MoveGroup():
+                return self.reorganizing.asked(message, self.term)
+            case _ if worker is not None:
+                return self._from_worker(worker, message, now_ns)
+            case _:
+                return []  # of a connection that has been replaced
+
+    def _hello_collector(self, peer: Peer, message: messages.CollectorHello) -> list[Order]:
+        """The newest collector is listened to; one of a lower term has been replaced."""
+        if message.term < self.collector_term:
+            return [orders.Disconnect(peer)]
+        self.collector_term, self.placement.collector, self._told_drained = message.term, peer, False
+        return self.placement.tell_collector()
+
+    # --- workers
+
+    def _hello(self, peer: Peer, message: messages.WorkerHello, now_ns: int) -> list[Order]:
+        if not self.workforce.hello(peer, message, now_ns):
+            return [orders.Disconnect(peer)]
+        self._peers[peer] = message.worker
+        self.moves.give_up(message.worker)
+        mine, made = self.placement.hello(message.worker, message.holdings, now_ns)
+        rightly = np.isin(message.holdings.groups, mine)
+        self.trimming.owned(message.holdings.groups[rightly], message.holdings.tags[rightly])
+        return made + self._found_map(now_ns)
+
+    def _from_worker(self, worker: WorkerId, message: messages.Message, now_ns: int) -> list[Order]:
+        match message:
+            case messages.Holding():
+                mine = self.placement.holding(worker, message.holdings, now_ns)
+                rightly = np.isin(message.holdings.groups, mine)
+                self.trimming.owned(message.holdings.groups[rightly], message.holdings.tags[rightly])
+                return []
+            case messages.Credit():
+                self.workforce.credit(worker, message.nbytes)
+                return []
+            case messages.Checkpointed():
+                current = np.isin(message.groups, self.placement.served_by(worker))
+                current &= self.placement.terms_of(message.groups) == message.versions
+                self.trimming.tagged(message.groups[current], message.tags[current])
+                return self.moves.checkpointed(message.groups[current], self.term)
+            case messages.Preloaded():
+                return self.moves.preloaded(worker, message.groups, message.tags)
+            case messages.ResultsLost():
+                current = self.placement.terms_of(message.groups) == message.versions
+                return self.reorganizing.recover(worker, message.groups[current])
+            case messages.Load():
+                self.reorganizing.reported(worker, message.report)
+                return []
+            case messages.Alive():
+                return []
+            case _:
+                raise Bug(f"a gateway cannot use {type(message).__name__} from {worker}")
+
+    # --- records
+
+    def _record(self, now_ns: int) -> list[Order]:
+        """Cut the next record, unless one is being written or workers cannot follow."""
+        if self._appending is not None or self.serving.unsent_bytes(self.backlog) > MAX_UNSENT_BYTES:
+            return []
+        memory = self.reorganizing.memory_share
+        if memory >= 1:
+            return []
+        only = self.intake.slowest_stream() if memory > self.reorganizing.memory_high else None
+        self._appending = self.intake.cut(self.term, now_ns, only)
+        if self._appending is None:
+            return []
+        return [orders.AppendRecord(self.term, self._appending.number, self._appending.record)]
+
+    def _appended(self, number: RecordNo, now_ns: int) -> list[Order]:
+        cut = self._appending
+        if cut is None or cut.number != number:
+            raise Bug(f"record {number} was appended, but {cut.number if cut else None} is under way")
+        self._appending, self.intake.head = None, cut.head
+        self._recorded(cut)
+        made: list[Order] = []
+        for key, sequence in cut.acknowledge:
+            if (peer := self.intake.sessions.peer_of(key)) is not None:
+                made.append(orders.SendAcknowledge(peer, messages.Acknowledge(sequence, number)))
+        made += [Send(peer, refused) for peer, refused in self.intake.sessions.refuse_ended(cut.head)]
+        return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
+
+    def _recorded(self, cut: Cut) -> None:
+        self.backlog.add(cut.released, cut.marks)
+        self.trimming.recorded(cut)
+
+    def _trim(self) -> list[Order]:
+        made: list[Order] = []
+        risen = self.trimming.advance(self.placement.committed)
+        if not risen.size or self.placement.map is None:
+            return made
+        for worker in self.placement.map.workers:
+            groups = np.intersect1d(risen, self.placement.served_by(worker))
+            if groups.size and self.workforce.is_up(worker):
+                made.append(
+                    Send(self.workforce.peer(worker), messages.Trim(self.term, groups, self.trimming.trim[groups]))
+                )
+        if (trimmed := self.trimming.trim_log()) is not None:
+            head, keep_from = trimmed
+            self.backlog.drop(RecordNo(head.next_record - 1))
+            made.append(orders.TrimLog(self.term, head, keep_from))
+        return made
+
+    # --- the end
+
+    def _drained(self) -> list[Order]:
+        """Every stream has ended and all of it is committed: told to the collector, again if it comes back."""
+        last = self.intake.head.next_record - 1
+        is_over = self.intake.head.ended and bool((self.placement.committed >= last).all())
+        if not is_over or self.placement.collector is None or self._told_drained:
+            return []
+        self._told_drained = True
+        return [Send(self.placement.collector, messages.Drained(self.term))]
+
+    def _finish(self) -> list[Order]:
+        self.finished = True
+        peers = [OPERATOR, *(self.workforce.peer(worker) for worker in self.workforce.up())]
+        told: list[Order] = [Send(peer, messages.Finished()) for peer in peers]
+        return [*told, orders.Stop("the query has ended, everything is committed")]
+
+    def check_invariants(self) -> None:
+        """Stop with a `Bug` if the machine's state contradicts itself."""
+        served = self.placement.phase == Phase.SERVED
+        require(bool((self.placement.sent[served] <= self.backlog.last).all()), "a group was sent what is not recorded")
+        require(bool((self.trimming.trim <= self.placement.committed).all()), "trimmed past what is committed")
+
+
+def _answer(peer: Peer, answer: messages.Acknowledge | messages.Refuse) -> Order:
+    if isinstance(answer, messages.Acknowledge):
+        return orders.SendAcknowledge(peer, answer)
+    return Send(peer, answer)

@@ -1,0 +1,187 @@
+"""A worker's join module: the windows of its groups, and the orders that change them, one after the other.
+
+The worker's machine (`machine.worker`) decides, this module works: in a process it has a thread of its own, in the
+simulator it takes virtual time. What it is told comes through one queue, so a group's state is taken, joined and
+dropped in the order in which that was decided.
+
+Groups that follow different versions of the spec live in different lanes, a `WindowJoin` for each version: a group
+that is loaded from before a change of the windows catches up in the old lane. Rule: a group changes lanes exactly
+between two batches, when it has joined the record of the change. If a whole lane does, its windows are changed in
+place; one group alone is taken out as a whole state and put into the other lane.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from joinery.join.logic import WindowJoin
+from joinery.join.plan import JoinPlan
+from joinery.join.results import ResultPart
+from joinery.join.state import Checkpoints, Increment
+from joinery.machine.facts import BatchJoined, Fact, GroupRestored, IncrementsTaken, StateMeasured
+from joinery.machine.log import BEFORE_ALL, SpecChange
+from joinery.machine.messages import Exchange, mask_of
+from joinery.machine.orders import (
+    DropGroups,
+    JoinBatch,
+    MeasureState,
+    ModuleOrder,
+    RestoreGroup,
+    TakeIncrements,
+)
+from joinery.model.errors import require
+from joinery.model.ids import GroupId, RecordNo
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The groups that follow one version of the spec."""
+
+    join: WindowJoin
+    checkpoints: Checkpoints
+
+    @property
+    def groups(self) -> list[GroupId]:
+        return [GroupId(int(group)) for group in np.flatnonzero(self.join.held)]
+
+
+class JoinModule:
+    """Joins what the worker's machine orders."""
+
+    def __init__(self, plan: JoinPlan) -> None:
+        self.plan = plan
+        self._lanes: dict[int, _Lane] = {}
+        self._lane_of: dict[GroupId, int] = {}
+        self._joined: dict[GroupId, RecordNo] = {}
+        self._tags: dict[GroupId, RecordNo] = {}
+        """The newest tag of each group that its lane can take an increment since."""
+
+    def perform(self, order: ModuleOrder) -> Iterator[Fact]:
+        """Do what is ordered; the answers, as they come."""
+        match order:
+            case JoinBatch():
+                yield from self._join(order.exchange)
+            case TakeIncrements():
+                yield IncrementsTaken(tuple(self._take(order.groups)))
+            case RestoreGroup():
+                yield self._restore(order)
+            case DropGroups():
+                for group in order.groups:
+                    self._drop(group)
+            case MeasureState():
+                yield self._measure()
+
+    # --- joining
+
+    def _join(self, exchange: Exchange) -> Iterator[Fact]:
+        groups = [GroupId(int(group)) for group in exchange.groups]
+        after = [self._joined[group] for group in groups]
+        require(after == exchange.after.tolist(), f"a batch after {exchange.after}, but joined is {after}")
+        lane = self._lift(groups, exchange.changes)
+        comparisons = _work(lane.join)
+        mask = mask_of(exchange.groups, self.plan.partitions)
+        previous: ResultPart | None = None
+        for part in lane.join.on_batch(exchange.batches, exchange.marks, mask):
+            if previous is not None:
+                yield BatchJoined(exchange, (previous,), last=False)
+            previous = part
+        for group in groups:
+            self._joined[group] = exchange.upto
+        rows = sum(len(batch) for batch in exchange.batches)
+        done = _work(lane.join) - comparisons or rows
+        yield BatchJoined(exchange, () if previous is None else (previous,), last=True, comparisons=done)
+
+    def _lift(self, groups: list[GroupId], changes: tuple[SpecChange, ...]) -> _Lane:
+        """Bring the groups of a batch into the lane of its spec version."""
+        wanted = len(changes)
+        for version in sorted({self._lane_of[group] for group in groups}):
+            going = [group for group in groups if self._lane_of[group] == version]
+            require(version <= wanted, f"groups {going} follow spec version {version}, their batch {wanted}")
+            for step in range(version, wanted):
+                self._step(going, step, changes)
+        return self._lanes[wanted]
+
+    def _step(self, groups: list[GroupId], version: int, changes: tuple[SpecChange, ...]) -> None:
+        """One version up: the whole lane in place, or group by group."""
+        lane, change = self._lanes[version], changes[version]
+        if version + 1 not in self._lanes and set(lane.groups) == set(groups):
+            lane.join.change_windows(change.windows, change.floors, change.upto)
+            self._lanes[version + 1] = self._lanes.pop(version)
+        else:
+            target = self._lane(version + 1, changes)
+            for group in groups:
+                alone = self._fresh(changes[:version])
+                alone.checkpoints.restore(lane.checkpoints.take([group], self._joined[group]))
+                alone.join.change_windows(change.windows, change.floors, change.upto)
+                target.checkpoints.restore(alone.checkpoints.take([group], self._joined[group]))
+                lane.checkpoints.release(group)
+                self._tags.pop(group, None)
+        for group in groups:
+            self._lane_of[group] = version + 1
+        self._close_empty_lanes()
+
+    def _lane(self, version: int, changes: tuple[SpecChange, ...]) -> _Lane:
+        if version not in self._lanes:
+            self._lanes[version] = self._fresh(changes[:version])
+        return self._lanes[version]
+
+    def _fresh(self, changes: Iterable[SpecChange]) -> _Lane:
+        join = WindowJoin(self.plan, groups=())
+        for change in changes:
+            join.change_windows(change.windows, change.floors, change.upto)
+        return _Lane(join, Checkpoints(join))
+
+    def _close_empty_lanes(self) -> None:
+        used = set(self._lane_of.values())
+        self._lanes = {version: lane for version, lane in self._lanes.items() if version in used}
+
+    # --- state
+
+    def _take(self, groups: tuple[GroupId, ...]) -> Iterator[Increment]:
+        """Increments of the groups that joined something since their tags; equal ones are taken together."""
+        together: dict[tuple[int, RecordNo, RecordNo | None], list[GroupId]] = {}
+        for group in groups:
+            tag, since = self._joined.get(group, BEFORE_ALL), self._tags.get(group)
+            if tag != BEFORE_ALL and tag != since:
+                together.setdefault((self._lane_of[group], tag, since), []).append(group)
+        for (version, tag, since), members in together.items():
+            checkpoints = self._lanes[version].checkpoints
+            yield from checkpoints.take(members, tag, since)
+            for group in members:
+                self._tags[group] = tag
+                checkpoints.forget(group, tag)
+
+    def _restore(self, order: RestoreGroup) -> GroupRestored:
+        group, increments = order.group, order.increments
+        self._drop(group)
+        version = len(increments[-1].floors) if increments else 0
+        lane = self._lane(version, order.changes)
+        if increments:
+            lane.checkpoints.restore(increments, order.base)
+            self._tags[group] = increments[-1].tag
+        else:
+            lane.join.assign_empty(group)
+        tag = increments[-1].tag if increments else BEFORE_ALL
+        self._lane_of[group], self._joined[group] = version, tag
+        return GroupRestored(group, order.version, tag)
+
+    def _drop(self, group: GroupId) -> None:
+        if group in self._lane_of:
+            self._lanes[self._lane_of.pop(group)].checkpoints.release(group)
+            del self._joined[group]
+            self._tags.pop(group, None)
+            self._close_empty_lanes()
+
+    def _measure(self) -> StateMeasured:
+        rows = np.zeros(self.plan.partitions, np.int64)
+        for lane in self._lanes.values():
+            rows += lane.join.rows_by_group()
+        held = sum(lane.join.bytes_held() for lane in self._lanes.values())
+        each = held / max(1, int(rows.sum()))
+        return StateMeasured(held, tuple((group, int(rows[group] * each)) for group in sorted(self._lane_of)))
+
+
+def _work(join: WindowJoin) -> int:
+    """Comparisons so far, of a method that counts them."""
+    return int(getattr(join.method, "comparisons", 0))

@@ -1,0 +1,69 @@
+"""How a worker comes by the state of a group: preloaded while another still owns it, then claimed and restored.
+
+Rule 1: a preload reads and claims nothing. The claim comes with the assignment, under the new map version; after it no
+        former owner can write the group's head, and it reads only what the preload has not.
+Rule 2: of the chain only the increments up to the newest tag <= committed(group) are used. Newer ones are true as
+        well, but results after committed(group) must be made again, and so must be joined again.
+"""
+
+from joinery.join.state import Age, Increment
+from joinery.machine.facts import CheckpointRead
+from joinery.machine.log import BEFORE_ALL, SpecChange
+from joinery.machine.orders import Order, ReadCheckpoint, RestoreGroup
+from joinery.machine.ports import Chain
+from joinery.model.errors import require
+from joinery.model.ids import GroupId, MapVersion, RecordNo
+
+
+class Loading:
+    """Increments that were read before their group was assigned."""
+
+    def __init__(self) -> None:
+        self._preloads: dict[GroupId, dict[RecordNo, Increment]] = {}
+        self._ages: dict[GroupId, tuple[Age, ...]] = {}
+
+    def preload(self, groups: list[GroupId]) -> list[Order]:
+        """Read what is new of these groups."""
+        return [ReadCheckpoint(group, None, self._known(group)) for group in groups]
+
+    def preloaded(self, group: GroupId, chain: Chain) -> RecordNo:
+        """Keep what was read; the newest tag."""
+        self._preloads[group] = self._put_together(group, chain)
+        return max(chain.tags, default=BEFORE_ALL)
+
+    def claim(self, group: GroupId, version: MapVersion) -> list[Order]:
+        """Read the rest, as the new owner."""
+        return [ReadCheckpoint(group, version, self._known(group))]
+
+    def restore(self, read: CheckpointRead, silent: RecordNo, changes: tuple[SpecChange, ...]) -> RestoreGroup:
+        """Put the group back at its newest tag <= committed."""
+        group, chain, version = read.group, read.chain, read.version
+        if version is None:
+            raise ValueError("a preload is not restored")
+        have = self._put_together(group, chain)
+        usable = [have[tag] for tag in sorted(chain.tags) if tag <= silent]
+        require(
+            bool(usable) or chain.base is None,
+            f"group {group}: no checkpoint up to {silent}, and those up to {chain.base} are gone",
+        )
+        self.forget(group)
+        self._ages[group] = tuple(Age.of(increment) for increment in usable)
+        wholes = [place for place, increment in enumerate(usable) if increment.since is None]
+        increments = tuple(usable[wholes[-1] if wholes else 0 :])
+        return RestoreGroup(group, version, increments, increments[0].since if increments else None, changes)
+
+    def ages(self, group: GroupId) -> tuple[Age, ...]:
+        """Of the increments that the group was restored from."""
+        return self._ages.pop(group, ())
+
+    def forget(self, group: GroupId) -> None:
+        """The group went elsewhere, or is restored."""
+        self._preloads.pop(group, None)
+        self._ages.pop(group, None)
+
+    def _known(self, group: GroupId) -> tuple[RecordNo, ...]:
+        return tuple(sorted(self._preloads.get(group, ())))
+
+    def _put_together(self, group: GroupId, chain: Chain) -> dict[RecordNo, Increment]:
+        known = self._preloads.get(group, {}) | {increment.tag: increment for increment in chain.increments}
+        return {tag: known[tag] for tag in chain.tags}

@@ -1,0 +1,124 @@
+"""Planned moves of groups, with preload: the state is copied while the supplier goes on; only the hand-over pauses.
+
+    CHECKPOINT (the supplier writes an increment) -> PRELOAD (the consumer reads it, and follows newer ones)
+    -> once what was preloaded is committed: HAND OVER, which is a change of the map (`machine.placement`)
+
+Waiting for the commit makes the hand-over short: the consumer starts at the preloaded tag and joins little again.
+A move whose supplier or consumer goes away is given up; nothing has happened yet. Drains are many moves at once, bound
+by `maxParallelMoves`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from joinery.elastic.plan import Move
+from joinery.machine.log import BEFORE_ALL
+from joinery.machine.messages import CheckpointNow, Preload
+from joinery.machine.orders import Order, Send
+from joinery.machine.placement import Phase, Placement
+from joinery.model.ids import GroupId, Term, WorkerId
+from joinery.model.tuples import I64Array, as_vector
+
+
+class Step(StrEnum):
+    """How far a move is."""
+
+    CHECKPOINT = "checkpoint"
+    PRELOAD = "preload"
+    COMMIT = "commit"
+
+
+@dataclass(slots=True)
+class Moving:
+    """One move under way."""
+
+    move: Move
+    step: Step = Step.CHECKPOINT
+    tag: int = BEFORE_ALL
+    """The newest tag that the consumer has read."""
+
+
+class Moves:
+    """The moves under way and those that wait for their turn."""
+
+    def __init__(self, placement: Placement, max_parallel: int) -> None:
+        self._placement, self._max_parallel = placement, max_parallel
+        self.under_way: dict[GroupId, Moving] = {}
+        self.closed: set[WorkerId] = set()
+        """Workers that are being drained: nothing moves there."""
+        self._waiting: list[Move] = []
+
+    @property
+    def in_flight(self) -> tuple[Move, ...]:
+        return tuple(moving.move for moving in self.under_way.values())
+
+    def start(self, moves: tuple[Move, ...], term: Term) -> list[Order]:
+        """Begin these moves, as many at once as are allowed."""
+        known = {move.group for move in self._waiting} | set(self.under_way)
+        self._waiting += [move for move in moves if move.group not in known]
+        return self.advance(term)
+
+    def advance(self, term: Term) -> list[Order]:
+        """Begin what may begin; what no longer makes sense is left out."""
+        made: list[Order] = []
+        while self._waiting and len(self.under_way) < self._max_parallel:
+            move = self._waiting.pop(0)
+            if self._makes_sense(move):
+                self.under_way[move.group] = Moving(move)
+                made.append(self._tell(move.source, CheckpointNow(term, as_vector([move.group]))))
+        return made
+
+    def _tell(self, worker: WorkerId, message: CheckpointNow | Preload) -> Order:
+        return Send(self._placement.workforce.peer(worker), message)
+
+    def _makes_sense(self, move: Move) -> bool:
+        place = self._placement
+        at_home = place.owner(move.group) == move.source and place.phase[move.group] == Phase.SERVED
+        both_up = place.workforce.is_up(move.source) and place.workforce.is_up(move.target)
+        is_open = place.map is not None and move.target in place.map.workers and move.target not in self.closed
+        return at_home and both_up and is_open
+
+    def checkpointed(self, groups: I64Array, term: Term) -> list[Order]:
+        """The supplier wrote increments: the consumers read them."""
+        made: list[Order] = []
+        for group in groups.tolist():
+            if moving := self.under_way.get(GroupId(group)):
+                moving.step = Step.PRELOAD
+                made.append(self._tell(moving.move.target, Preload(term, as_vector([group]))))
+        return made
+
+    def preloaded(self, worker: WorkerId, groups: I64Array, tags: I64Array) -> list[Order]:
+        """A consumer has read these checkpoints."""
+        for group, tag in zip(groups.tolist(), tags.tolist(), strict=True):
+            moving = self.under_way.get(GroupId(group))
+            if moving and moving.move.target == worker:
+                moving.step, moving.tag = Step.COMMIT, tag
+        return self.hand_over()
+
+    def hand_over(self) -> list[Order]:
+        """Every move whose preloaded state is committed becomes a change of the map."""
+        ready = {
+            group: moving.move.target
+            for group, moving in self.under_way.items()
+            if moving.step is Step.COMMIT and moving.tag <= self._placement.committed[group]
+        }
+        for group in ready:
+            del self.under_way[group]
+        return self._placement.propose(ready) if ready else []
+
+    def close(self, workers: set[WorkerId]) -> None:
+        """These workers are being drained; what is on its way to them is given up, and theirs is planned anew."""
+        for worker in workers - self.closed:
+            self.give_up(worker)
+        self.closed = set(workers)
+
+    def give_up(self, worker: WorkerId) -> None:
+        """A worker went away, and its moves with it."""
+        self._waiting = [move for move in self._waiting if worker not in (move.source, move.target)]
+        for group in [g for g, m in self.under_way.items() if worker in (m.move.source, m.move.target)]:
+            del self.under_way[group]
+
+    def forget(self, groups: I64Array) -> None:
+        """These groups got another owner for another reason."""
+        for group in groups.tolist():
+            self.under_way.pop(GroupId(group), None)

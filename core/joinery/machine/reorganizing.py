@@ -1,0 +1,192 @@
+"""Every t_r: who is overloaded, what moves, who is lost or drained (core/elastic decides; here it is applied).
+
+Every decision keeps its inputs and its seed, so that it can be made again (`elastic.migration_plan.replan`).
+"""
+
+from collections import deque
+
+import numpy as np
+
+from joinery.elastic.classify import MEMORY_HIGH, Thresholds, classify_all
+from joinery.elastic.drain_plan import plan_drain, plan_spread
+from joinery.elastic.load import ClusterLoad, GroupLoad, LoadReport
+from joinery.elastic.migration_plan import plan_guarded, plan_paper
+from joinery.elastic.plan import Limits, Move, Plan
+from joinery.machine.messages import ClusterReport, Drain, Empty, MoveGroup
+from joinery.machine.moving import Moves
+from joinery.machine.orders import Order, Send
+from joinery.machine.placement import Placement
+from joinery.model.ids import OPERATOR, GroupId, Term, WorkerId
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.tuples import I64Array
+
+
+class Reorganizing:
+    """The gateway's side of elasticity."""
+
+    memory_high = MEMORY_HIGH
+
+    def __init__(self, spec: JoinQuerySpec, placement: Placement, moves: Moves) -> None:
+        scaling = spec.scaling
+        self._spec, self._place, self._moves = spec, placement, moves
+        self._paper = scaling.rule == "paper"
+        thresholds = (scaling.supplier_threshold, scaling.consumer_threshold)
+        make = Thresholds.paper if self._paper else Thresholds
+        self._thresholds = make(supplier=thresholds[0], consumer=thresholds[1])
+        self._limits = Limits(max_parallel=scaling.max_parallel_moves)
+        self._epoch = 0
+        self.next_ns = 0
+        self.plans: deque[Plan] = deque(maxlen=100)
+        self.draining: set[WorkerId] = set()
+        self._leaving: set[WorkerId] = set()
+        """Drained, and on their way out of the map."""
+
+    @property
+    def memory_share(self) -> float:
+        """The fullest worker's memory over its limit."""
+        reports = [hand.report for hand in self._place.workforce.hands.values() if hand.report is not None]
+        return max((report.memory_share for report in reports), default=0.0)
+
+    def reported(self, worker: WorkerId, report: LoadReport) -> None:
+        """A worker's load."""
+        self._place.workforce.hands[worker].report = report
+
+    def load(self) -> ClusterLoad | None:
+        """The cluster as it reported, as far as the reports fit the map; None: nobody has."""
+        if self._place.map is None:
+            return None
+        reports = []
+        for worker in self._place.map.workers:
+            hand = self._place.workforce.hands.get(worker)
+            if hand is None or not hand.is_up or hand.report is None:
+                continue
+            own = set(self._place.groups_of(worker).tolist())
+            groups = tuple(part for part in hand.report.groups if part.group in own)
+            reports.append(_with(hand.report, groups, hand.was_held_back))
+        return classify_all(reports, self._thresholds, degree=len(self._place.map.workers)) if reports else None
+
+    def tick(self, term: Term, now_ns: int) -> list[Order]:
+        """If an epoch has ended: plan, start moves, tell the operator."""
+        if now_ns < self.next_ns:
+            return []
+        self.next_ns = now_ns + self._spec.epochs.reorganization
+        self._epoch += 1
+        made: list[Order] = []
+        load = self.load()
+        if load is not None and self._place.is_settled:
+            if not self.draining:
+                plan = self._plan(load, term)
+                self.plans.append(plan)
+                made += self._moves.start(plan.moves, term)
+            made.append(Send(OPERATOR, ClusterReport(load)))
+            for hand in self._place.workforce.hands.values():
+                hand.was_held_back = False
+        return made
+
+    def _plan(self, load: ClusterLoad, term: Term) -> Plan:
+        seed = int(term) << 32 | self._epoch
+        if self._paper:
+            return plan_paper(load, seed=seed, in_flight=self._moves.in_flight)
+        return plan_guarded(load, seed=seed, limits=self._limits, in_flight=self._moves.in_flight)
+
+    # --- drains and ordered moves
+
+    def asked(self, message: Drain | MoveGroup, term: Term) -> list[Order]:
+        """The operator wants workers empty, or one group moved."""
+        if isinstance(message, MoveGroup):
+            source = self._place.owner(message.group)
+            if source is None or source == message.to:
+                return []
+            return self._moves.start((Move(message.group, source, message.to),), term)
+        known = set(self._place.map.workers) if self._place.map else set()
+        self.draining |= set(message.workers) & known
+        self._moves.close(self.draining | self._leaving)
+        gone = set(message.workers) - known - self._leaving
+        return [*self.drain(term), *_empty(gone)]
+
+    def drain(self, term: Term) -> list[Order]:
+        """Move on with draining; workers that own nothing leave the map, and then the operator is told."""
+        if self._place.map is None or not (self.draining or self._leaving):
+            return []
+        left = {worker for worker in self._leaving if worker not in self._place.map.workers}
+        for worker in left:
+            self._place.workforce.retire(worker)
+        self._leaving -= left
+        self._moves.close(self.draining | self._leaving)
+        made = _empty(left)
+        empty = {worker for worker in self.draining if not self._place.groups_of(worker).size}
+        self.draining -= empty
+        self._leaving |= empty
+        if empty and len(empty) < len(self._place.map.workers):
+            made += self._place.propose({}, part=empty)
+        for worker in sorted(self.draining) if not self._moves.under_way else ():
+            made += self._moves.start(self._drain_plan(worker), term)
+        return made
+
+    def _drain_plan(self, worker: WorkerId) -> tuple[Move, ...]:
+        """By load, or evenly if not everybody has reported yet."""
+        load = self.load()
+        reported = {report.worker for report in load.reports} if load else set()
+        if load is not None and {worker} | (set(self._stayers()) & reported) <= reported and len(reported) > 1:
+            plan = plan_drain(load, sorted(self.draining & reported), limits=self._limits,
+                              in_flight=self._moves.in_flight)  # fmt: skip
+            self.plans.append(plan)
+            return plan.moves
+        return tuple(Move(group, worker, to) for group, to in self._evenly(self._place.groups_of(worker)).items())
+
+    def _stayers(self) -> list[WorkerId]:
+        known = self._place.map.workers if self._place.map else ()
+        away = self.draining | self._leaving
+        return [worker for worker in self._place.workforce.up() if worker in known and worker not in away]
+
+    def _evenly(self, groups: I64Array) -> dict[GroupId, WorkerId]:
+        """Groups dealt out to those who stay, the one with the fewest first."""
+        count = {worker: int(self._place.groups_of(worker).size) for worker in self._stayers()}
+        dealt: dict[GroupId, WorkerId] = {}
+        for group in groups.tolist() if count else ():
+            to = min(count, key=lambda worker: (count[worker], worker))
+            dealt[GroupId(group)] = to
+            count[to] += 1
+        return dealt
+
+    # --- losses
+
+    def lose(self, worker: WorkerId) -> list[Order]:
+        """A worker is lost: its groups are spread over the others, and it leaves the map."""
+        place = self._place
+        if place.map is None or worker not in place.map.workers:
+            place.workforce.hands.pop(worker, None)
+            return []
+        stayers = [one for one in self._stayers() if one != worker]
+        if not stayers or not place.is_settled:
+            return []
+        load = self.load()
+        groups = place.groups_of(worker)
+        if load is not None and {report.worker for report in load.reports} >= set(stayers):
+            plan = plan_spread(load, [worker], place.map, limits=self._limits, in_flight=())
+            self.plans.append(plan)
+            moves = {move.group: move.target for move in plan.moves if move.target in stayers}
+        else:
+            moves = {}
+        missing = np.array([group for group in groups.tolist() if GroupId(group) not in moves], np.int64)
+        moves |= self._evenly(missing)
+        self.draining.discard(worker)
+        self._moves.close(self.draining | self._leaving)
+        self._moves.forget(groups)
+        return place.propose(moves, part=[worker])
+
+    def recover(self, worker: WorkerId, groups: I64Array) -> list[Order]:
+        """Results of these groups are lost: made again by giving them to their owner under a new term."""
+        self._moves.forget(groups)
+        return self._place.propose({GroupId(int(group)): worker for group in groups})
+
+
+def _with(report: LoadReport, groups: tuple[GroupLoad, ...], held_back: bool) -> LoadReport:
+    return LoadReport(
+        worker=report.worker, occupancy=report.occupancy, busy=report.busy, memory_bytes=report.memory_bytes,
+        memory_limit=report.memory_limit, groups=groups, back_pressure=report.back_pressure or held_back,
+    )  # fmt: skip
+
+
+def _empty(workers: set[WorkerId]) -> list[Order]:
+    return [Send(OPERATOR, Empty(tuple(sorted(workers))))] if workers else []

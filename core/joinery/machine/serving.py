@@ -1,0 +1,129 @@
+"""Station 3 of 8, slot, as the gateway keeps it: whose turn it is, and what its messages hold.
+
+Rule 1: in its slot a worker gets one message for all its groups that stand at the same place, and one more for each
+        other place. Rows are ordered by group; never one frame per group.
+Rule 2: a batch ends at the newest record, or before it: where a group was committed when it was assigned (up to there
+        it is joined in silence), where output in order was cut, at a change of the spec, and when the message is full.
+Rule 3: a worker without credit is skipped; its rows wait for its next slot.
+Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`).
+"""
+
+from typing import Final
+
+import numpy as np
+
+from joinery.flow.minibuffer import MIN_EPOCH_NS, AutoEpoch, Due, DueRule
+from joinery.flow.slot import SlotSchedule
+from joinery.machine.backlog import Backlog
+from joinery.machine.log import SpecChange
+from joinery.machine.messages import Exchange
+from joinery.machine.orders import Order, SendExchange
+from joinery.machine.placement import Placement
+from joinery.model.ids import MapVersion, RecordNo, WorkerId
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.tuples import I64Array
+
+MESSAGE_BYTES: Final = 1 << 20
+"""A message ends at the record with which it holds so many bytes."""
+
+
+class Serving:
+    """The slots, and what is sent in them."""
+
+    def __init__(self, spec: JoinQuerySpec, placement: Placement) -> None:
+        self._subgroups, self._place = spec.epochs.subgroups, placement
+        fixed = spec.epochs.distribution
+        self.auto: AutoEpoch | None = AutoEpoch() if fixed == "auto" else None
+        self._fixed_ns = MIN_EPOCH_NS if fixed == "auto" else int(fixed)
+        self._schedule: SlotSchedule | None = None
+        self._turns: dict[WorkerId, int] = {}
+        self._limit = min(MESSAGE_BYTES, spec.worker.buffer)
+        self.peak_bytes = 0
+        """The most that waited unsent, just before a slot."""
+
+    @property
+    def epoch_ns(self) -> int:
+        """t_d."""
+        return self.auto.length_ns if self.auto else self._fixed_ns
+
+    def reschedule(self, now_ns: int) -> None:
+        """The map changed: slots are made anew, from the next epoch on."""
+        if self._place.map is None:
+            return
+        start = self._schedule.boundary_after(now_ns) if self._schedule else now_ns
+        self._schedule = SlotSchedule.of(
+            self._place.map, subgroups=self._subgroups, epoch_ns=self.epoch_ns, start_ns=start
+        )
+        self._turns = {w: self._schedule.next_turn(w, now_ns).start_ns for w in self._place.map.workers}
+
+    def next_turn_ns(self) -> int | None:
+        """When somebody is to be served."""
+        return min(self._turns.values(), default=None)
+
+    def serve(self, backlog: Backlog, changes: tuple[SpecChange, ...], now_ns: int) -> list[Order]:
+        """Send to everybody whose turn has come, in the fixed order."""
+        made: list[Order] = []
+        due = sorted((at, worker) for worker, at in self._turns.items() if at <= now_ns)
+        if due:
+            self.peak_bytes = max(self.peak_bytes, self.unsent_bytes(backlog))
+        for _, worker in due:
+            made += self.fill(worker, backlog, changes)
+            if self._schedule:
+                self._turns[worker] = self._schedule.next_turn(worker, now_ns + 1).start_ns
+        return made
+
+    def serve_if_full(self, backlog: Backlog, changes: tuple[SpecChange, ...], now_ns: int) -> list[Order]:
+        """Rule 4: enough waits, so the slots come early, all in their order."""
+        if self.auto is None:
+            return []
+        rule = DueRule(max_age_ns=self.epoch_ns)
+        waiting = self.unsent_bytes(backlog)
+        if rule.due(waiting_bytes=waiting, oldest_ns=now_ns, now_ns=now_ns) is not Due.FULL:
+            return []
+        self.peak_bytes = max(self.peak_bytes, waiting)
+        return [order for worker in self._turns for order in self.fill(worker, backlog, changes)]
+
+    def unsent_bytes(self, backlog: Backlog) -> int:
+        """Bytes in all mini-buffers."""
+        return int(backlog.bytes_after(self._place.sent).sum())
+
+    def fill(self, worker: WorkerId, backlog: Backlog, changes: tuple[SpecChange, ...]) -> list[Order]:
+        """The worker's messages, as long as it has credit."""
+        made: list[Order] = []
+        place, hands = self._place, self._place.workforce
+        if place.map is None or not hands.is_up(worker):
+            return made
+        while True:
+            groups = place.served_by(worker)
+            groups = groups[place.sent[groups] < backlog.last]
+            if not groups.size or not hands.has_credit(worker):
+                return made
+            exchange = self._message(groups, backlog, changes, place.map.version)
+            place.sent[exchange.groups] = exchange.upto
+            hands.sent(worker, exchange.nbytes)
+            made.append(SendExchange(hands.peer(worker), exchange))
+
+    def _message(
+        self, groups: I64Array, backlog: Backlog, changes: tuple[SpecChange, ...], version: MapVersion
+    ) -> Exchange:
+        """The next message for some of these groups: those whose batch ends first."""
+        ends = self._ends(groups, backlog.last, changes)
+        upto = RecordNo(int(ends.min()))
+        groups = groups[ends == upto]
+        after = self._place.sent[groups]
+        upto = backlog.reach(groups, after, upto, self._limit)
+        groups, after = groups[after < upto], after[after < upto]
+        in_force = tuple(change for change in changes if change.record < upto)
+        batches = backlog.batch(groups, after, upto)
+        return Exchange(
+            self._place.term, version, groups, after, upto, backlog.marks_at(upto), batches, in_force
+        )  # fmt: skip
+
+    def _ends(self, groups: I64Array, last: RecordNo, changes: tuple[SpecChange, ...]) -> I64Array:
+        """Where the next batch of each group must end (rule 2)."""
+        sent, ends = self._place.sent[groups], np.full(groups.size, last, np.int64)
+        for stop in (self._place.silent[groups], self._place.seen[groups]):
+            ends = np.where(sent < stop, np.minimum(ends, stop), ends)
+        for change in changes:
+            ends = np.where(sent < change.record, np.minimum(ends, change.record), ends)
+        return ends

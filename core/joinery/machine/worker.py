@@ -1,0 +1,380 @@
+"""Station 4 of 8, worker: the bounded buffer, who owns what, results until they are committed, checkpoints.
+
+Rule 1: a group is here under a map version. What was begun for it under an older version (a load, a batch in the
+        buffer, an increment under way) is dropped when the version rises.
+Rule 2: an assigned group is loaded at its newest tag <= committed(group), joins up to committed(group) in silence,
+        then emits; its first results start exactly where the collector's committed ones end.
+Rule 3: results are kept until they are committed, as a bounded cache (`machine.retention`). A full cache never stops
+        a worker whose collector is there; without a collector the worker waits, because all of it would be made again.
+Rule 4: a checkpoint is increments, then heads under the owner's map version; one at a time. A refused head means that
+        the group has another owner.
+Rule 5: messages of a lower gateway or collector term are ignored.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from joinery.join.results import ResultPart
+from joinery.machine import facts, messages, orders
+from joinery.machine.checkpointing import Checkpointing
+from joinery.machine.facts import Fact
+from joinery.machine.loading import Loading
+from joinery.machine.log import BEFORE_ALL, SpecChange
+from joinery.machine.messages import Exchange, Holdings, Results
+from joinery.machine.orders import Order, Send
+from joinery.machine.reporting import Meter
+from joinery.machine.retention import Retention
+from joinery.model.errors import Bug, require
+from joinery.model.ids import COLLECTOR, GATEWAY, GroupId, MapVersion, RecordNo, Term, WorkerId
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.tuples import I64Array
+from joinery.partition.hashing import groups_of
+
+RETAINED_BYTES: Final = 32 << 20
+"""How many bytes of results are kept for a new collector."""
+NOBODY: Final = 0
+"""The map version of a group that is not here."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A message in the buffer, and the versions under which its groups were here when it came."""
+
+    exchange: Exchange
+    versions: I64Array
+    nbytes: int
+    loud: NDArray[np.bool_] | None = None
+    """Which groups are past their silence; known when the join begins."""
+    part: int = 0
+
+
+class WorkerMachine:
+    """Decides what a worker does; its join module (`machine.join_module`) does it."""
+
+    def __init__(self, spec: JoinQuerySpec, worker: WorkerId, retain_bytes: int = RETAINED_BYTES) -> None:
+        self.spec, self.worker, self.instance = spec, worker, ""
+        self.gateway_term, self.collector_term = Term(0), Term(0)
+        self.gateway_up = self.collector_ready = self.collector_up = False
+        self.versions = np.full(spec.partitions, NOBODY, np.int64)
+        """Under which map version each group is here, or is being loaded."""
+        self.here = np.zeros(spec.partitions, np.bool_)
+        """Loaded: batches may come."""
+        self.received = np.full(spec.partitions, BEFORE_ALL, np.int64)
+        self.silent = np.full(spec.partitions, BEFORE_ALL, np.int64)
+        self.seen = np.full(spec.partitions, BEFORE_ALL, np.int64)
+        self.changes: tuple[SpecChange, ...] = ()
+        self.retention = Retention(spec.partitions, retain_bytes)
+        self.loading = Loading()
+        self.checkpointing = Checkpointing(spec)
+        self.meter = Meter(spec, worker)
+        self.lost: set[GroupId] = set()
+        """Groups whose results a collector asked for in vain; told to the gateway until it gives them a new version."""
+        self._buffer: deque[_Waiting] = deque()
+        self._joining: _Waiting | None = None
+        self._heartbeat_ns = spec.epochs.reorganization // 4
+        self._checkpoint_at = self._report_at = 0
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of messages that are not joined yet."""
+        return sum(waiting.nbytes for waiting in self._pending())
+
+    @property
+    def retained_bytes(self) -> int:
+        """Bytes of results that are kept until they are committed."""
+        return self.retention.nbytes
+
+    def handle(self, fact: Fact, now_ns: int) -> list[Order]:
+        """What to do about a fact."""
+        match fact:
+            case facts.Started():
+                return self._start(fact.instance, now_ns)
+            case facts.Tick():
+                return self._tick(now_ns)
+            case facts.Connected():
+                return self._connected(fact.peer)
+            case facts.Disconnected():
+                return self._disconnected(fact.peer)
+            case facts.Received():
+                return self._received(fact.message)
+            case facts.CheckpointRead():
+                return self._checkpoint_read(fact)
+            case facts.ClaimRefused():
+                return self._leave([fact.group]) if self.versions[fact.group] == fact.version else []
+            case facts.GroupRestored():
+                return self._restored(fact)
+            case facts.BatchJoined():
+                return self._joined(fact)
+            case facts.IncrementsTaken():
+                return self.checkpointing.taken(fact.increments, self.versions)
+            case facts.BlocksWritten():
+                return self.checkpointing.blocks_written(fact.number, self.versions)
+            case facts.HeadsWritten():
+                return self._heads_written(fact)
+            case facts.StateMeasured():
+                return self._to_gateway(messages.Load(self.meter.report(fact, now_ns)))
+            case _:
+                raise Bug(f"a worker cannot use {type(fact).__name__}")
+
+    # --- clock and connections
+
+    def _start(self, instance: str, now_ns: int) -> list[Order]:
+        self.instance = instance
+        self._checkpoint_at = now_ns + self.spec.checkpoint.interval
+        self._report_at = now_ns + self.spec.epochs.reorganization
+        self.meter.begin(now_ns)
+        return [orders.WakeAt(now_ns + self._heartbeat_ns)]
+
+    def _tick(self, now_ns: int) -> list[Order]:
+        made: list[Order] = self._to_gateway(messages.Alive())
+        if now_ns >= self._report_at:
+            self._report_at = now_ns + self.spec.epochs.reorganization
+            made.append(orders.MeasureState())
+        if now_ns >= self._checkpoint_at:
+            self._checkpoint_at = now_ns + self.spec.checkpoint.interval
+            made += self.checkpointing.begin(self._groups_here(), self.versions)
+        return [*made, orders.WakeAt(min(now_ns + self._heartbeat_ns, self._checkpoint_at, self._report_at))]
+
+    def _connected(self, peer: str) -> list[Order]:
+        hello = messages.WorkerHello(
+            self.worker, self.instance, self._holdings(np.flatnonzero(self.here)), self.buffered_bytes,
+            len(self._pending()),
+        )  # fmt: skip
+        if peer == GATEWAY:
+            self.gateway_up = True
+            return [Send(GATEWAY, hello), *self._tell_lost()]
+        self.collector_up, self.collector_ready = True, False
+        return [Send(COLLECTOR, hello)]
+
+    def _disconnected(self, peer: str) -> list[Order]:
+        if peer == GATEWAY:
+            self.gateway_up = False
+        else:
+            self.collector_up = self.collector_ready = False
+        return []
+
+    def _holdings(self, groups: NDArray[np.intp]) -> Holdings:
+        tags = np.array([self.checkpointing.tag_of(GroupId(int(group))) for group in groups], np.int64)
+        return Holdings(
+            groups.astype(np.int64), self.versions[groups], tags, self.received[groups], self.silent[groups],
+            self.seen[groups],
+        )  # fmt: skip
+
+    def _to_gateway(self, message: messages.Message) -> list[Order]:
+        return [Send(GATEWAY, message)] if self.gateway_up else []
+
+    def _groups_here(self) -> list[GroupId]:
+        return [GroupId(int(group)) for group in np.flatnonzero(self.here)]
+
+    # --- messages
+
+    def _received(self, message: messages.Message) -> list[Order]:
+        match message:
+            case messages.Committed() | messages.Resume():
+                if message.term < self.collector_term:
+                    return []
+                self.collector_term = message.term
+                return self._resume(message) if isinstance(message, messages.Resume) else self._committed(message)
+            case messages.Finished():
+                return [orders.Stop("the query has ended")]
+            case (
+                messages.Assign()
+                | messages.Release()
+                | messages.Exchange()
+                | messages.Trim()
+                | messages.CheckpointNow()
+                | messages.Preload()
+            ):
+                if message.term < self.gateway_term:
+                    return []
+                self.gateway_term = message.term
+                return self._from_gateway(message)
+            case _:
+                raise Bug(f"a worker cannot use {type(message).__name__}")
+
+    def _from_gateway(
+        self,
+        message: messages.Assign
+        | messages.Release
+        | messages.Exchange
+        | messages.Trim
+        | messages.CheckpointNow
+        | messages.Preload,
+    ) -> list[Order]:
+        groups = [GroupId(int(group)) for group in message.groups]
+        match message:
+            case messages.Assign():
+                return self._assign(message)
+            case messages.Release():
+                return self._leave(groups)
+            case messages.Exchange():
+                return self._exchange(message)
+            case messages.Trim():
+                return self._trim(message)
+            case messages.CheckpointNow():
+                return self.checkpointing.now([group for group in groups if self.here[group]], self.versions)
+            case messages.Preload():
+                return self.loading.preload([group for group in groups if not self.versions[group]])
+
+    # --- groups come and go
+
+    def _assign(self, message: messages.Assign) -> list[Order]:
+        self.changes = max(self.changes, message.changes, key=len)
+        made: list[Order] = []
+        columns = (message.groups, message.versions, message.silent, message.seen)
+        for number, version, silent, seen in zip(*(column.tolist() for column in columns), strict=True):
+            group = GroupId(number)
+            if version <= self.versions[group]:
+                continue
+            made += self._leave([group], keep_preload=True)
+            self.versions[group], self.silent[group], self.seen[group] = version, silent, seen
+            made += self.loading.claim(group, MapVersion(version))
+        return made
+
+    def _leave(self, groups: list[GroupId], *, keep_preload: bool = False) -> list[Order]:
+        """Forget these groups, with all that is under way for them."""
+        held = tuple(group for group in groups if self.here[group])
+        for group in groups:
+            self.versions[group], self.here[group], self.received[group] = NOBODY, False, BEFORE_ALL
+            self.lost.discard(group)
+            self.checkpointing.leave(group)
+            if not keep_preload:
+                self.loading.forget(group)
+        return [orders.DropGroups(held)] if held else []
+
+    def _checkpoint_read(self, fact: facts.CheckpointRead) -> list[Order]:
+        if fact.version is None:
+            tag = self.loading.preloaded(fact.group, fact.chain)
+            done = messages.Preloaded(np.array([fact.group], np.int64), np.array([tag], np.int64))
+            return self._to_gateway(done) if not self.versions[fact.group] else []
+        if self.versions[fact.group] != fact.version or self.here[fact.group]:
+            return []
+        return [self.loading.restore(fact, RecordNo(int(self.silent[fact.group])), self.changes)]
+
+    def _restored(self, fact: facts.GroupRestored) -> list[Order]:
+        group = fact.group
+        if self.versions[group] != fact.version:
+            return [] if self.versions[group] else [orders.DropGroups((group,))]
+        self.here[group], self.received[group] = True, fact.tag
+        self.checkpointing.loaded(group, fact.tag, self.loading.ages(group))
+        self.retention.begin(group, fact.version, RecordNo(int(self.silent[group])))
+        return self._to_gateway(messages.Holding(self._holdings(np.array([group]))))
+
+    # --- batches
+
+    def _exchange(self, exchange: Exchange) -> list[Order]:
+        self.changes = max(self.changes, exchange.changes, key=len)
+        self.meter.arrived(self.buffered_bytes)
+        groups = exchange.groups
+        known = self.here[groups]
+        fits = (self.received[groups] == exchange.after) | ~known
+        require(bool(fits.all()), f"batch after {exchange.after[~fits]}, received {self.received[groups][~fits]}")
+        self.received[groups[known]] = exchange.upto
+        self._buffer.append(_Waiting(exchange, np.where(known, self.versions[groups], NOBODY), exchange.nbytes))
+        return self._next()
+
+    def _pending(self) -> list[_Waiting]:
+        return [*([self._joining] if self._joining else []), *self._buffer]
+
+    def _may_join(self) -> bool:
+        return self._joining is None and bool(self._buffer) and (self.collector_ready or not self.retention.is_full)
+
+    def _next(self) -> list[Order]:
+        """Join the next message, without the groups that have left since it came."""
+        made: list[Order] = []
+        while self._may_join():
+            waiting = self._buffer.popleft()
+            exchange, versions = waiting.exchange, waiting.versions
+            keep = self.here[exchange.groups] & (versions == self.versions[exchange.groups]) & (versions != NOBODY)
+            if not keep.any():
+                made += self._to_gateway(messages.Credit(waiting.nbytes))
+                continue
+            chosen = exchange if keep.all() else only_groups(exchange, keep, self.spec.partitions)
+            loud = chosen.upto > self.silent[chosen.groups]
+            self._joining = _Waiting(chosen, versions[keep], waiting.nbytes, loud)
+            made.append(orders.JoinBatch(chosen))
+        return made
+
+    def _joined(self, fact: facts.BatchJoined) -> list[Order]:
+        waiting = self._joining
+        if waiting is None:
+            raise Bug("a batch was joined that nobody asked for")
+        made = self._emit(waiting, fact)
+        waiting.part += 1
+        if fact.last:
+            self._joining = None
+            self.meter.joined(waiting.exchange, fact)
+            made += self._to_gateway(messages.Credit(waiting.nbytes))
+            made += self._next()
+        return made
+
+    def _emit(self, waiting: _Waiting, fact: facts.BatchJoined) -> list[Order]:
+        """Results of the groups that are past their silence; the collector refuses those of a group that left since."""
+        exchange, loud = waiting.exchange, waiting.loud
+        if loud is None or not loud.any():
+            return []
+        groups = exchange.groups[loud]
+        parts = fact.parts if loud.all() else choose(fact.parts, messages.mask_of(groups, self.spec.partitions))
+        results = Results(
+            groups, exchange.after[loud], waiting.versions[loud], exchange.upto, exchange.marks, waiting.part,
+            fact.last, parts,
+        )  # fmt: skip
+        self.retention.keep(results, may_drop=self.collector_ready)
+        return [orders.Emit(COLLECTOR, results)] if self.collector_ready else []
+
+    # --- collector
+
+    def _resume(self, message: messages.Resume) -> list[Order]:
+        """A collector, perhaps a new one, says what it has: send the rest, or say that it is lost."""
+        self.collector_ready = True
+        again, lost = self.retention.after(message.taken, self.versions, self.here)
+        self.lost |= lost
+        made: list[Order] = [orders.Emit(COLLECTOR, results) for results in again]
+        return [*made, *self._tell_lost(), *self._next()]
+
+    def _tell_lost(self) -> list[Order]:
+        if not self.lost:
+            return []
+        groups = np.array(sorted(self.lost), np.int64)
+        return self._to_gateway(messages.ResultsLost(groups, self.versions[groups]))
+
+    def _committed(self, message: messages.Committed) -> list[Order]:
+        self.retention.committed(message.groups, message.upto)
+        return self._next()
+
+    # --- checkpoints
+
+    def _heads_written(self, fact: facts.HeadsWritten) -> list[Order]:
+        stale, made = self.checkpointing.heads_written(fact, self.versions)
+        return self._leave(stale) + made
+
+    def _trim(self, message: messages.Trim) -> list[Order]:
+        made: list[Order] = []
+        for group, tag in zip(message.groups.tolist(), message.tags.tolist(), strict=True):
+            if self.here[group]:
+                version = MapVersion(int(self.versions[group]))
+                made += self.checkpointing.trim(GroupId(group), version, RecordNo(tag), self.changes)
+        return made
+
+    def check_invariants(self) -> None:
+        """Stop with a `Bug` if the machine's state contradicts itself."""
+        require(not (self.here & (self.versions == NOBODY)).any(), "a group is here without a version")
+        require(self.retention.nbytes >= 0, "fewer than no bytes are kept")
+
+
+def only_groups(exchange: Exchange, keep: NDArray[np.bool_], partitions: int) -> Exchange:
+    """A message without the rows of the other groups."""
+    groups = exchange.groups[keep]
+    mask = messages.mask_of(groups, partitions)
+    batches = tuple(batch.take(mask[groups_of(batch.hashes, partitions)]) for batch in exchange.batches)
+    return replace(exchange, groups=groups, after=exchange.after[keep], batches=batches)
+
+
+def choose(parts: tuple[ResultPart, ...], mask: NDArray[np.bool_]) -> tuple[ResultPart, ...]:
+    """The rows of these groups."""
+    chosen = tuple(part.take(mask[part.groups]) for part in parts)
+    return tuple(part for part in chosen if part.rows.num_rows)

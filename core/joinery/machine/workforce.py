@@ -1,0 +1,117 @@
+"""The gateway's book of workers: who is connected, when it was last heard of, and how much it may still be sent.
+
+Credits: a worker may have at most `buffer` bytes and `MAX_MESSAGES` messages that are not joined yet. A message is
+sent while it has credit, even one that is larger than what is left, so that a large record cannot block for ever.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from joinery.elastic.load import LoadReport
+from joinery.machine.messages import WorkerHello
+from joinery.model.ids import Peer, WorkerId
+
+MAX_MESSAGES: Final = 16
+
+
+@dataclass(slots=True)
+class Hand:
+    """One worker."""
+
+    peer: Peer
+    """Its present connection."""
+    instance: str
+    heard_ns: int
+    is_up: bool = True
+    outstanding_bytes: int = 0
+    outstanding: int = 0
+    """Messages that were sent and not joined."""
+    was_held_back: bool = False
+    """Whether it had no credit when it should have been served, since the last report."""
+    report: LoadReport | None = None
+    former: set[str] = field(default_factory=set)
+    """Older instances of this worker: they are not listened to any more."""
+
+
+class Workforce:
+    """All workers that were ever seen by this gateway."""
+
+    def __init__(self, buffer_bytes: int, lost_after_ns: int) -> None:
+        self._buffer, self._lost_after = buffer_bytes, lost_after_ns
+        self.hands: dict[WorkerId, Hand] = {}
+        self.retired: dict[WorkerId, str] = {}
+        """Workers that were drained, and the instance that was: it does not come back."""
+
+    def expect(self, workers: tuple[WorkerId, ...], now_ns: int) -> None:
+        """These should be there; they have not been seen yet."""
+        for worker in workers:
+            self.hands[worker] = Hand(Peer(worker), "", now_ns, is_up=False)
+
+    def hello(self, peer: Peer, message: WorkerHello, now_ns: int) -> bool:
+        """A worker is here; False: an older instance, or one that was drained."""
+        known = self.hands.get(message.worker)
+        former = known.former if known else set()
+        if message.instance in former or self.retired.get(message.worker) == message.instance:
+            return False
+        if known and known.instance and known.instance != message.instance:
+            former = former | {known.instance}
+        self.retired.pop(message.worker, None)
+        self.hands[message.worker] = Hand(
+            peer, message.instance, now_ns, True, message.buffered_bytes, message.buffered_messages, former=former
+        )
+        return True
+
+    def heard(self, worker: WorkerId, peer: Peer, now_ns: int) -> bool:
+        """Something came from a worker; False: this connection does not count any more."""
+        hand = self.hands.get(worker)
+        if hand is None or hand.peer != peer or not hand.is_up:
+            return False
+        hand.heard_ns = now_ns
+        return True
+
+    def disconnected(self, worker: WorkerId) -> None:
+        if worker in self.hands:
+            self.hands[worker].is_up = False
+
+    def peer(self, worker: WorkerId) -> Peer:
+        """Where to send what is for a worker."""
+        return self.hands[worker].peer
+
+    def is_up(self, worker: WorkerId) -> bool:
+        return worker in self.hands and self.hands[worker].is_up
+
+    def up(self) -> list[WorkerId]:
+        """Connected workers in the order of their ordinals."""
+        return sorted((worker for worker, hand in self.hands.items() if hand.is_up), key=ordinal)
+
+    def lost(self, now_ns: int) -> list[WorkerId]:
+        """Workers that nothing was heard of for too long."""
+        return [worker for worker, hand in self.hands.items() if now_ns - hand.heard_ns > self._lost_after]
+
+    def retire(self, worker: WorkerId) -> None:
+        """The worker is drained; this instance of it does not come back."""
+        hand = self.hands.pop(worker, None)
+        if hand is not None:
+            self.retired[worker] = hand.instance
+
+    def has_credit(self, worker: WorkerId) -> bool:
+        hand = self.hands[worker]
+        free = hand.outstanding_bytes < self._buffer and hand.outstanding < MAX_MESSAGES
+        hand.was_held_back |= not free
+        return free
+
+    def sent(self, worker: WorkerId, nbytes: int) -> None:
+        self.hands[worker].outstanding_bytes += nbytes
+        self.hands[worker].outstanding += 1
+
+    def credit(self, worker: WorkerId, nbytes: int) -> None:
+        """A message was joined."""
+        hand = self.hands[worker]
+        hand.outstanding_bytes = max(0, hand.outstanding_bytes - nbytes)
+        hand.outstanding = max(0, hand.outstanding - 1)
+
+
+def ordinal(worker: WorkerId) -> tuple[str, int]:
+    """worker-2 comes before worker-10."""
+    name, _, number = worker.rpartition("-")
+    return (name, int(number)) if number.isdigit() else (worker, 0)

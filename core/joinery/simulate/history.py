@@ -1,0 +1,292 @@
+"""What is checked on every run, without the oracle: the first comparison of docs/design.md §2, and invariants.
+
+Comparison 1: what producers sent and got acknowledged is what was recorded, each batch once, nothing else; of a run
+that ended, all that was sent.
+
+Invariants, looked at when it happens, so that a story ends where things went wrong:
+ 1. an acknowledged batch is in the log when the acknowledgement is sent;
+ 2. watermarks in the log never go back, records have no gaps;
+ 3. a map version gives a group one owner; only one instance emits under it, and only after the map was written;
+ 4. a group's batches are taken without gaps, from what is committed on when its owner changes; commits only grow, and
+    hold nothing that was not taken;
+ 5. nobody is told to trim beyond what is committed, and after every write the stores hold what a recovery of any group
+    would need: a checkpoint at a tag <= committed(group), and the records after it (`recovery`);
+ 6. buffers and caches of workers stay within their bounds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from joinery.machine import facts, messages, orders
+from joinery.machine.facts import Fact
+from joinery.machine.log import LoggedBatch, Record
+from joinery.machine.messages import Acknowledge, Exchange, Push, Results
+from joinery.machine.orders import Order
+from joinery.machine.ports import Commit
+from joinery.model.errors import require
+from joinery.model.ids import GroupId, Peer, ProducerId, RecordNo
+from joinery.model.spec import JoinQuerySpec
+from joinery.simulate.process import Process
+from joinery.simulate.recovery import Recovery
+from joinery.simulate.stores import Stores
+
+Source = tuple[int, ProducerId]
+"""A producer of a stream."""
+
+
+@dataclass(slots=True)
+class _Bounds:
+    """What a worker was given at most at once."""
+
+    message: int = 0
+    results: int = 0
+    batch: int = 0
+    """Bytes of results of the batch that is being joined."""
+
+
+class History:
+    """Everything durable that ever was, and whether it may be so."""
+
+    def __init__(
+        self, spec: JoinQuerySpec, stores: Stores, sources: dict[Peer, Source], retain_bytes: int = 1 << 25
+    ) -> None:
+        self.records: dict[RecordNo, Record] = {}
+        """Every record that was ever appended, also those that were trimmed."""
+        self.commits: list[Commit] = []
+        self.spec_version = 0
+        self.moves = 0
+        """Groups that got another worker."""
+        self.has_ended = False
+        self._spec, self._sources, self._retain_bytes = spec, sources, retain_bytes
+        self._sent: dict[tuple[Source, int], Push] = {}
+        self._recorded: dict[tuple[Source, int], RecordNo] = {}
+        self._acknowledged: set[tuple[Source, int]] = set()
+        self._owner: dict[tuple[int, int], str] = {}
+        """Worker by group and version, as the maps say."""
+        self._emitter: dict[tuple[int, int], str] = {}
+        """Instance by group and version."""
+        self._map_version = 0
+        self._takes: dict[str, Takes] = {}
+        self._bounds: dict[str, _Bounds] = {}
+        self.recovery = Recovery(spec.partitions, stores)
+
+    # --- what is shown to it
+
+    def saw(self, process: Process, thing: Fact | Order) -> None:
+        """A fact has reached a process, or it carries out an order."""
+        look = _SEEN.get(type(thing))
+        if look is not None:
+            look(self, process, thing)
+
+    def stored(self, process: Process, order: Order, answer: Fact | None) -> None:
+        """A call was carried out by a store."""
+        if not isinstance(answer, facts.Fenced | facts.ClaimRefused):
+            look = _STORED.get(type(order))
+            if look is not None:
+                look(self, process, order)
+
+    # --- producers
+
+    def _send(self, process: Process, order: orders.Send) -> None:
+        message = order.message
+        if isinstance(message, Push):
+            key = (self._sources[process.peer], message.sequence)
+            earlier = self._sent.setdefault(key, message)
+            require(earlier.checksum == message.checksum, f"{key} was sent twice with different rows")
+        elif isinstance(message, messages.Trim):
+            self.recovery.check_trim(message.groups.tolist(), message.tags.tolist())
+
+    def _acknowledge(self, process: Process, order: orders.SendAcknowledge) -> None:
+        del process
+        key = (self._sources[order.to], order.message.sequence)
+        require(key in self._recorded, f"{key} is acknowledged, but not in the log")
+        number = order.message.record
+        require(number in (None, self._recorded[key]), f"{key} is in record {self._recorded[key]}, not in {number}")
+
+    def _received(self, process: Process, fact: facts.Received) -> None:
+        message = fact.message
+        if isinstance(message, Acknowledge) and process.peer in self._sources:
+            self._acknowledged.add((self._sources[process.peer], message.sequence))
+        elif isinstance(message, Results) and message.last:
+            self._takes_of(process).coming = message
+        elif isinstance(message, Exchange):
+            bounds = self._bounds.setdefault(process.instance, _Bounds())
+            bounds.message = max(bounds.message, message.nbytes)
+
+    # --- the log and the map
+
+    def _appended(self, process: Process, order: orders.AppendRecord) -> None:
+        del process
+        if order.number in self.records:
+            require(self.records[order.number] is order.record, f"record {order.number} was written twice")
+            return
+        require(order.number == len(self.records), f"record {order.number} follows {len(self.records) - 1}")
+        before = self.records[RecordNo(order.number - 1)].watermarks if order.number else order.record.watermarks
+        pairs = zip(before, order.record.watermarks, strict=True)
+        require(all(old <= new for old, new in pairs), f"watermarks go back in record {order.number}")
+        self.records[order.number] = order.record
+        for change in order.record.changes():
+            self.spec_version = change.version
+        for batch in order.record.batches:
+            self._check_batch(order.number, batch)
+
+    def _check_batch(self, number: RecordNo, batch: LoggedBatch) -> None:
+        key = ((batch.stream, batch.producer), batch.sequence)
+        require(key not in self._recorded, f"{key} is in record {self._recorded.get(key)} and in {number}")
+        require(key in self._sent, f"{key} is in record {number}, but nobody sent it")
+        sent = self._sent[key]
+        same = sent.checksum == batch.checksum and sent.next_sequence == batch.next_sequence
+        require(same and _same_rows(sent.rows, batch.rows), f"{key} is not recorded as it was sent")
+        self._recorded[key] = number
+
+    def _map_written(self, process: Process, order: orders.WriteMap) -> None:
+        del process
+        stored = order.map
+        require(stored["version"] >= self._map_version, f"the map goes back to version {stored['version']}")
+        for group, (place, version) in enumerate(zip(stored["owners"], stored["terms"], strict=True)):
+            worker = stored["workers"][place]
+            owner = self._owner.setdefault((group, version), worker)
+            require(owner == worker, f"group {group} has two owners under version {version}: {owner} and {worker}")
+        if stored["version"] > self._map_version > 0:
+            self.moves += sum(version == stored["version"] for version in stored["terms"])
+        self._map_version = stored["version"]
+
+    # --- results
+
+    def _emit(self, process: Process, order: orders.Emit) -> None:
+        pairs = zip(order.message.groups.tolist(), order.message.versions.tolist(), strict=True)
+        for group, version in pairs:
+            wanted = self._owner.get((group, version))
+            emitter = self._emitter.setdefault((group, version), process.instance)
+            require(wanted == process.peer, f"{process} emits for group {group} version {version}, owner is {wanted}")
+            require(emitter == process.instance, f"{process} and {emitter} emit for group {group} version {version}")
+
+    def _takes_of(self, process: Process) -> "Takes":
+        committed = [RecordNo(-1)] * self._spec.partitions
+        if self.commits:
+            committed = self.commits[-1].committed.tolist()
+        return self._takes.setdefault(process.instance, Takes(committed))
+
+    def _opened(self, process: Process, fact: facts.CollectorOpened) -> None:
+        del fact
+        self._takes.pop(process.instance, None)
+        self._takes_of(process)
+
+    def _take(self, process: Process, order: orders.Take) -> None:
+        if not process.is_zombie:  # it goes by an old vector, and can commit nothing
+            self._takes_of(process).take(order, self.recovery.committed)
+
+    def _committed(self, process: Process, order: orders.WriteCommit) -> None:
+        commit = order.commit
+        if self.commits and commit is self.commits[-1]:
+            return
+        require(commit.number == len(self.commits) + 1, f"commit {commit.number} follows {len(self.commits)}")
+        takes = self._takes_of(process)
+        for group, (old, new) in enumerate(zip(self.recovery.committed, commit.committed.tolist(), strict=True)):
+            require(old <= new, f"commit {commit.number} takes group {group} back from {old} to {new}")
+            if old < new and self._spec.output.order == "none":
+                ends = takes.ends[group]
+                require(new in ends, f"commit {commit.number} has group {group} up to {new}, taken were {ends}")
+            require(new <= takes.taken[group], f"commit {commit.number}: group {group} up to {new} was never taken")
+        self.commits.append(commit)
+        self.recovery.committed = commit.committed.tolist()
+
+    # --- bounds
+
+    def _joined(self, process: Process, fact: facts.BatchJoined) -> None:
+        bounds = self._bounds.setdefault(process.instance, _Bounds())
+        bounds.batch += sum(part.rows.nbytes for part in fact.parts)
+        bounds.results = max(bounds.results, bounds.batch)
+        if fact.last:
+            bounds.batch = 0
+
+    def after(self, process: Process, fact: Fact) -> None:
+        """A machine has dealt with a fact: is it within its bounds?"""
+        grew = isinstance(fact, facts.BatchJoined) or isinstance(getattr(fact, "message", None), Exchange)
+        if not grew:
+            return
+        bounds, machine = self._bounds[process.instance], process.machine
+        buffered, retained = getattr(machine, "buffered_bytes", 0), getattr(machine, "retained_bytes", 0)
+        most = self._spec.worker.buffer + bounds.message
+        require(buffered <= most, f"{process} holds {buffered} bytes of messages, at most {most} are allowed")
+        most = self._retain_bytes + bounds.results
+        require(retained <= most, f"{process} keeps {retained} bytes of results, at most {most} are allowed")
+
+    # --- comparison 1
+
+    def complaints(self) -> list[str]:
+        """What of the first comparison does not hold."""
+        lost = sorted(self._acknowledged - self._recorded.keys())
+        missing = sorted(self._sent.keys() - self._recorded.keys()) if self.has_ended else []
+        found = [f"{key} was acknowledged and is not recorded" for key in lost]
+        return found + [f"{key} was sent and is not recorded" for key in missing]
+
+
+class Takes:
+    """What one collector has taken."""
+
+    def __init__(self, committed: list[RecordNo]) -> None:
+        self.taken = list(committed)
+        self.ends: list[set[int]] = [set() for _ in committed]
+        self.coming: Results | None = None
+        """The message whose last part came last."""
+        self._versions = [0] * len(committed)
+
+    def take(self, order: orders.Take, committed: list[RecordNo]) -> None:
+        """These groups of the message that came last are taken."""
+        message = self.coming
+        if message is None or message.upto != order.upto:
+            require(False, f"groups {order.groups} were taken up to {order.upto}, which is in no message")
+            return
+        columns = (message.groups.tolist(), message.after.tolist(), message.versions.tolist())
+        of = {group: (after, version) for group, after, version in zip(*columns, strict=True)}
+        for group in order.groups:
+            self._take_group(group, *of[group], order.upto, committed)
+
+    def _take_group(self, group: GroupId, after: int, version: int, upto: RecordNo, committed: list[RecordNo]) -> None:
+        known = self._versions[group]
+        require(version >= known, f"group {group} was taken under version {version} after {known}")
+        wanted = self.taken[group] if version == known else committed[group]
+        require(after == wanted, f"group {group} ({after}, {upto}] was taken under version {version} after {wanted}")
+        self._versions[group], self.taken[group] = version, upto
+        self.ends[group].add(upto)
+
+
+def _same_rows(sent: pa.RecordBatch, recorded: pa.RecordBatch) -> bool:
+    """Whether these are the same rows; a record has its columns ordered by name, in the types of the stream."""
+    if sent.num_rows == 0 or sent.num_rows != recorded.num_rows:
+        return bool(sent.num_rows == recorded.num_rows)
+    return all(
+        bool(sent.column(name).cast(column.type).equals(column))
+        for name, column in zip(recorded.schema.names, recorded.columns, strict=True)
+    )
+
+
+def _at_store(name: str) -> Callable[[History, Process, Any], None]:
+    def look(history: History, process: Process, order: Any) -> None:
+        del process
+        getattr(history.recovery, name)(order)
+
+    return look
+
+
+_SEEN: dict[type, Callable[[History, Process, Any], None]] = {
+    orders.Send: History._send,
+    orders.SendAcknowledge: History._acknowledge,
+    orders.Emit: History._emit,
+    orders.Take: History._take,
+    facts.Received: History._received,
+    facts.CollectorOpened: History._opened,
+    facts.BatchJoined: History._joined,
+}
+_STORED: dict[type, Callable[[History, Process, Any], None]] = {
+    orders.AppendRecord: History._appended,
+    orders.WriteMap: History._map_written,
+    orders.WriteCommit: History._committed,
+    orders.TrimLog: _at_store("log_trimmed"),
+    orders.WriteHeads: _at_store("heads_written"),
+    orders.TrimCheckpoint: _at_store("checkpoint_trimmed"),
+}
