@@ -46,6 +46,10 @@ bench: $(READY) ## the core beside a C program, into build/bench.json (about thr
 figures: $(READY) ## the papers' figures that the simulator draws, as PNG and CSV, into build/figures/ (about two minutes)
 	@$(BIN)/python -m bench.figures $(ARGS)
 
+N ?= 10000
+simulate: $(READY) ## N=10000 seeded schedules of the whole protocol with faults (20 minutes); one of them again, told: SEED=123
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),$(N)) $(ARGS)
+
 lock: | python ## make the locks anew from pyproject.toml
 	@test -x $(BIN)/pip-compile || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet pip-tools; }
 	@$(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --output-file requirements/dev.lock pyproject.toml requirements/build.in

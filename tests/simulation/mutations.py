@@ -20,6 +20,7 @@ from joinery.machine.gateway import GatewayMachine
 from joinery.machine.intake import Intake
 from joinery.machine.messages import Opened
 from joinery.machine.retention import Retention
+from joinery.machine.sessions import Sessions
 from joinery.machine.trimming import Trimming
 from joinery.machine.worker import WorkerMachine
 from joinery.model.time import DEAD
@@ -133,16 +134,16 @@ def session_sequence_reused() -> Iterator[None]:
     """A session that is opened again may begin with any number, as if nothing had been recorded."""
 
     def make(open_: Any) -> Any:
-        def anew(self: Intake, peer: Any, message: Any, term: Any, now_ns: int) -> Any:
-            answer = open_(self, peer, message, term, now_ns)
+        def anew(self: Sessions, peer: Any, message: Any, *rest: Any) -> Any:
+            answer = open_(self, peer, message, *rest)
             if not isinstance(answer, Opened) or answer.ended:
                 return answer
-            self._producers[message.stream, answer.producer].expected = None
+            self.producers[message.stream, answer.producer].expected = None
             return replace(answer, expected=None)
 
         return anew
 
-    with _replaced(Intake, "open", make):
+    with _replaced(Sessions, "open", make):
         yield
 
 

@@ -136,5 +136,5 @@ def relevant(events: Sequence[str], complaints: Sequence[str]) -> list[str]:
 
 
 _TURNS: Final = re.compile(
-    r" ! |> WriteMap|> gateway: ResultsLost|< \w+: Assign|GatewayOpened|CollectorOpened|SpecChange"
+    r" ! |> WriteMap|> gateway: ResultsLost|< \w+: Assign|GatewayOpened|CollectorOpened|entries=.*SpecChange"
 )

@@ -30,9 +30,9 @@ class Reorganizing:
         scaling = spec.scaling
         self._spec, self._place, self._moves = spec, placement, moves
         self._paper = scaling.rule == "paper"
-        thresholds = (scaling.supplier_threshold, scaling.consumer_threshold)
-        make = Thresholds.paper if self._paper else Thresholds
-        self._thresholds = make(supplier=thresholds[0], consumer=thresholds[1])
+        high, low = scaling.supplier_threshold, scaling.consumer_threshold
+        guarded = Thresholds.guarded(supplier=high, consumer=low, target=scaling.target)
+        self._thresholds = Thresholds.paper(supplier=high, consumer=low) if self._paper else guarded
         self._limits = Limits(max_parallel=scaling.max_parallel_moves)
         self._epoch = 0
         self.next_ns = 0

@@ -165,10 +165,10 @@ class History:
             require(emitter == process.instance, f"{process} and {emitter} emit for group {group} version {version}")
 
     def _takes_of(self, process: Process) -> "Takes":
-        committed = [RecordNo(-1)] * self._spec.partitions
-        if self.commits:
-            committed = self.commits[-1].committed.tolist()
-        return self._takes.setdefault(process.instance, Takes(committed))
+        found = self._takes.get(process.instance)
+        if found is None:
+            found = self._takes[process.instance] = Takes(self.recovery.committed)
+        return found
 
     def _opened(self, process: Process, fact: facts.CollectorOpened) -> None:
         del fact

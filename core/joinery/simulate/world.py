@@ -250,7 +250,8 @@ class World:
 
     def _stopped(self, process: Process, because: str) -> None:
         """A machine is done."""
-        is_current, fenced = self._is_current(process), isinstance(process.heard, facts.Fenced)
+        is_current = self._is_current(process)
+        fenced = isinstance(process.heard, facts.Fenced) or "is fenced" in because
         self._end(process, State.STOPPED)
         if process is self._operator or not is_current:
             return

@@ -1,0 +1,155 @@
+"""Exchange: what gateway and worker say to each other."""
+
+from dataclasses import dataclass
+
+from joinery.elastic.load import LoadReport
+from joinery.machine.log import SpecChange
+from joinery.model.ids import MapVersion, RecordNo, Term, WorkerId
+from joinery.model.tuples import I64Array, TupleBatch
+from joinery.window.sliding import Marks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holdings:
+    """What a worker has of its groups."""
+
+    groups: I64Array
+    versions: I64Array
+    """The map version under which it got each."""
+    tags: I64Array
+    """The newest checkpoint of each; -1: none."""
+    received: I64Array
+    """The last record of each that is joined or waits in the buffer."""
+    silent: I64Array
+    seen: I64Array
+    """Where its batches must end, as its `Assign` said."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkerHello:
+    """A worker introduces itself on a new connection, to the gateway and to the collector."""
+
+    worker: WorkerId
+    instance: str
+    holdings: Holdings
+    buffered_bytes: int = 0
+    buffered_messages: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign:
+    """These groups are yours under these map versions: load, join in silence up to `silent`, then emit."""
+
+    term: Term
+    groups: I64Array
+    versions: I64Array
+    silent: I64Array
+    """committed(group)."""
+    seen: I64Array
+    """Where a batch must end besides (output in order); -1: nowhere."""
+    changes: tuple[SpecChange, ...]
+    """Every change of the spec so far: the state that is loaded may be from after some of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """These groups are no longer yours."""
+
+    term: Term
+    groups: I64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holding:
+    """Assigned groups are loaded; send me what follows `received`."""
+
+    holdings: Holdings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exchange:
+    """The batch (after, upto] of some groups: rows of every stream ordered by group, and the marks at its end."""
+
+    term: Term
+    map_version: MapVersion
+    groups: I64Array
+    after: I64Array
+    upto: RecordNo
+    marks: Marks
+    batches: tuple[TupleBatch, ...]
+    changes: tuple[SpecChange, ...]
+    """Every change of the spec that is in force for this batch."""
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes of a worker's buffer."""
+        return sum(batch.rows.nbytes for batch in self.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """A message was joined: so many bytes of the buffer are free again."""
+
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpointed:
+    """The checkpoints of these groups are in the store, under these tags."""
+
+    groups: I64Array
+    versions: I64Array
+    tags: I64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trim:
+    """Nobody will load these groups at a tag below these."""
+
+    term: Term
+    groups: I64Array
+    tags: I64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckpointNow:
+    """Write increments of these groups now: they are about to move."""
+
+    term: Term
+    groups: I64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preload:
+    """Read the checkpoints of these groups: they may become yours."""
+
+    term: Term
+    groups: I64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preloaded:
+    """These groups' checkpoints are read, up to these tags."""
+
+    groups: I64Array
+    tags: I64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultsLost:
+    """A new collector asked for results of these groups that are no longer kept: recover the groups."""
+
+    groups: I64Array
+    versions: I64Array
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The worker's load over the last reorganization epoch; also a sign of life."""
+
+    report: LoadReport
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """A sign of life."""
