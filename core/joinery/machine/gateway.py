@@ -122,7 +122,7 @@ class GatewayMachine:
     # --- clock
 
     def _tick(self, now_ns: int) -> list[Order]:
-        made = self._found_map(now_ns) + self._lose_workers(now_ns)
+        made = self._found_map(now_ns) + self.reorganizing.welcome() + self._lose_workers(now_ns)
         made += self.reorganizing.tick(self.term, now_ns)
         return made + self.serving.serve(self.backlog, self.intake.head.changes, now_ns)
 

@@ -149,7 +149,15 @@ class Reorganizing:
             count[to] += 1
         return dealt
 
-    # --- losses
+    # --- who comes and who is lost
+
+    def welcome(self) -> list[Order]:
+        """Whoever is there belongs in the map: a worker may have said hello while the first one was being written."""
+        place = self._place
+        if place.map is None or not place.is_settled:
+            return []
+        new = set(place.workforce.up()) - set(place.map.workers) - self._leaving
+        return place.propose({}, join=new) if new else []
 
     def lose(self, worker: WorkerId) -> list[Order]:
         """A worker is lost: its groups are spread over the others, and it leaves the map."""

@@ -28,6 +28,10 @@ class _Kept:
     results: list[Results] = field(default_factory=list)
     nbytes: int = 0
 
+    @property
+    def is_whole(self) -> bool:
+        return self.results[-1].last
+
 
 class Retention:
     """What was emitted and is not yet committed."""
@@ -57,17 +61,16 @@ class Retention:
         entry.results.append(results)
         entry.nbytes += results.nbytes
         self.nbytes += results.nbytes
-        if not results.last:
-            return
-        current = self._versions[results.groups] == results.versions
-        self._produced[results.groups[current]] = results.upto
-        while may_drop and self.nbytes > self.limit:
+        if results.last:
+            current = self._versions[results.groups] == results.versions
+            self._produced[results.groups[current]] = results.upto
+        while may_drop and self._kept and self.nbytes > self.limit and self._kept[0].is_whole:
             self.nbytes -= self._kept.popleft().nbytes
 
     def committed(self, groups: I64Array, upto: I64Array) -> None:
         """These groups are committed up to these records."""
         self._committed[groups] = np.maximum(self._committed[groups], upto)
-        while self._kept and self._kept[0].results[-1].last and self._is_done(self._kept[0]):
+        while self._kept and self._kept[0].is_whole and self._is_done(self._kept[0]):
             self.nbytes -= self._kept.popleft().nbytes
 
     def _is_done(self, entry: _Kept) -> bool:

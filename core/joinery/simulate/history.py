@@ -60,7 +60,7 @@ class History:
         self.moves = 0
         """Groups that got another worker."""
         self.has_ended = False
-        self._spec, self._sources, self._retain_bytes = spec, sources, retain_bytes
+        self._spec, self._stores, self._sources, self._retain_bytes = spec, stores, sources, retain_bytes
         self._sent: dict[tuple[Source, int], Push] = {}
         self._recorded: dict[tuple[Source, int], RecordNo] = {}
         self._acknowledged: set[tuple[Source, int]] = set()
@@ -69,6 +69,8 @@ class History:
         self._emitter: dict[tuple[int, int], str] = {}
         """Instance by group and version."""
         self._map_version = 0
+        self._owners: list[str] = []
+        """Worker by group, as the last map says."""
         self._takes: dict[str, Takes] = {}
         self._bounds: dict[str, _Bounds] = {}
         self.recovery = Recovery(spec.partitions, stores)
@@ -146,13 +148,12 @@ class History:
         del process
         stored = order.map
         require(stored["version"] >= self._map_version, f"the map goes back to version {stored['version']}")
-        for group, (place, version) in enumerate(zip(stored["owners"], stored["terms"], strict=True)):
-            worker = stored["workers"][place]
+        owners = [stored["workers"][place] for place in stored["owners"]]
+        for group, (worker, version) in enumerate(zip(owners, stored["terms"], strict=True)):
             owner = self._owner.setdefault((group, version), worker)
             require(owner == worker, f"group {group} has two owners under version {version}: {owner} and {worker}")
-        if stored["version"] > self._map_version > 0:
-            self.moves += sum(version == stored["version"] for version in stored["terms"])
-        self._map_version = stored["version"]
+        self.moves += sum(old != new for old, new in zip(self._owners, owners, strict=False))
+        self._map_version, self._owners = stored["version"], owners
 
     # --- results
 
@@ -222,7 +223,11 @@ class History:
         lost = sorted(self._acknowledged - self._recorded.keys())
         missing = sorted(self._sent.keys() - self._recorded.keys()) if self.has_ended else []
         found = [f"{key} was acknowledged and is not recorded" for key in lost]
-        return found + [f"{key} was sent and is not recorded" for key in missing]
+        found += [f"{key} was sent and is not recorded" for key in missing]
+        for sink in self._stores.sinks:
+            if self.has_ended and sink.shelf.finished is None:
+                found.append(f"{sink.name} was not finished")
+        return found
 
 
 class Takes:
