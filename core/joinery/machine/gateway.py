@@ -98,7 +98,9 @@ class GatewayMachine:
             case facts.Appended():
                 return self._appended(fact.record, now_ns)
             case facts.MapWritten():
-                return self.placement.written(fact.version, now_ns)
+                made = self.placement.written(fact.version, now_ns)
+                self.workforce.expect(self.placement.map.workers if self.placement.map else (), now_ns)
+                return made
             case _:
                 raise Bug(f"a gateway cannot use {type(fact).__name__}")
 

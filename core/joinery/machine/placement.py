@@ -69,6 +69,11 @@ class Placement:
         """Whether no change of the map is wanted or under way."""
         return self._writing is None and not (self._moves or self._join or self._part)
 
+    @property
+    def workers(self) -> set[WorkerId]:
+        """Those in the map, or in the one that is being written."""
+        return {worker for one in (self.map, self._writing) if one is not None for worker in one.workers}
+
     def restore(self, stored: StoredMap | None, term: Term) -> None:
         """Go on with the map of the gateway before."""
         self.term = term

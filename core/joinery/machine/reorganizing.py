@@ -98,10 +98,12 @@ class Reorganizing:
             if source is None or source == message.to:
                 return []
             return self._moves.start((Move(message.group, source, message.to),), term)
-        known = set(self._place.map.workers) if self._place.map else set()
+        known = self._place.workers
         self.draining |= set(message.workers) & known
         self._moves.close(self.draining | self._leaving)
         gone = set(message.workers) - known - self._leaving
+        for worker in gone:
+            self._place.workforce.retire(worker)
         return [*self.drain(term), *_empty(gone)]
 
     def drain(self, term: Term) -> list[Order]:
@@ -162,8 +164,10 @@ class Reorganizing:
     def lose(self, worker: WorkerId) -> list[Order]:
         """A worker is lost: its groups are spread over the others, and it leaves the map."""
         place = self._place
-        if place.map is None or worker not in place.map.workers:
+        if worker not in place.workers:
             place.workforce.hands.pop(worker, None)
+            return []
+        if place.map is None:
             return []
         stayers = [one for one in self._stayers() if one != worker]
         if not stayers or not place.is_settled:

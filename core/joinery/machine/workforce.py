@@ -43,9 +43,9 @@ class Workforce:
         """Workers that were drained, and the instance that was: it does not come back."""
 
     def expect(self, workers: tuple[WorkerId, ...], now_ns: int) -> None:
-        """These should be there; they have not been seen yet."""
+        """These should be there; who has not been seen is given some time."""
         for worker in workers:
-            self.hands[worker] = Hand(Peer(worker), "", now_ns, is_up=False)
+            self.hands.setdefault(worker, Hand(Peer(worker), "", now_ns, is_up=False))
 
     def hello(self, peer: Peer, message: WorkerHello, now_ns: int) -> bool:
         """A worker is here; False: an older instance, or one that was drained."""
