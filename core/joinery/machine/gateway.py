@@ -138,8 +138,16 @@ class GatewayMachine:
         made += self.reorganizing.drain(self.term)
         made += self.serving.serve_if_full(self.backlog, self.intake.head.changes, now_ns)
         made += self._drained()
-        wishes = [self.serving.next_turn_ns(), self.intake.next_idle_ns(), self.reorganizing.next_ns]
-        return [*made, orders.WakeAt(max(now_ns + 1, min(wish for wish in wishes if wish is not None)))]
+        return [*made, orders.WakeAt(self._next_look_ns(now_ns))]
+
+    def _next_look_ns(self, now_ns: int) -> int:
+        """When to look again; a silence that is due already waits for the record that is being written."""
+        wishes = [self.reorganizing.next_ns]
+        if (turn := self.serving.next_turn_ns()) is not None:
+            wishes.append(turn)
+        if (idle := self.intake.next_idle_ns()) is not None and idle > now_ns:
+            wishes.append(idle)
+        return max(now_ns + 1, min(wishes))
 
     def _found_map(self, now_ns: int) -> list[Order]:
         """The first map, once the workers that were asked for are there, or some are and time has passed."""

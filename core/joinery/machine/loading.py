@@ -35,12 +35,15 @@ class Loading:
         """Read the rest, as the new owner."""
         return [ReadCheckpoint(group, version, self._known(group))]
 
-    def restore(self, read: CheckpointRead, silent: RecordNo, changes: tuple[SpecChange, ...]) -> RestoreGroup:
-        """Put the group back at its newest tag <= committed."""
+    def restore(self, read: CheckpointRead, silent: RecordNo, changes: tuple[SpecChange, ...]) -> Order:
+        """Put the group back at its newest tag <= committed; or read it all again if the preload is out of date."""
         group, chain, version = read.group, read.chain, read.version
         if version is None:
             raise ValueError("a preload is not restored")
         have = self._put_together(group, chain)
+        if not _follow_each_other(have, chain.base):
+            self.forget(group)
+            return ReadCheckpoint(group, version, ())
         usable = [have[tag] for tag in sorted(chain.tags) if tag <= silent]
         require(
             bool(usable) or chain.base is None,
@@ -67,3 +70,16 @@ class Loading:
     def _put_together(self, group: GroupId, chain: Chain) -> dict[RecordNo, Increment]:
         known = self._preloads.get(group, {}) | {increment.tag: increment for increment in chain.increments}
         return {tag: known[tag] for tag in chain.tags}
+
+
+def _follow_each_other(have: dict[RecordNo, Increment], base: RecordNo | None) -> bool:
+    """Whether each increment continues the one before it.
+
+    A preload may hold (5, 10] of an owner that has been replaced, while the chain by now has (5, 7] and (7, 10].
+    """
+    before = base
+    for tag in sorted(have):
+        if have[tag].since not in (None, before):
+            return False
+        before = tag
+    return True

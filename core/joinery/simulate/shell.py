@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from joinery.machine import facts, orders
+from joinery.machine.calls import STORE_ORDERS
 from joinery.machine.facts import Fact
 from joinery.machine.orders import ModuleOrder, Order
 from joinery.simulate.faults import CrashPoints, Outages
@@ -18,7 +19,7 @@ from joinery.simulate.history import History
 from joinery.simulate.network import Network
 from joinery.simulate.process import Process, State
 from joinery.simulate.schedule import MS, Crash, Pause, Schedule
-from joinery.simulate.stores import STORE_ORDERS, StoreCalls, Stores
+from joinery.simulate.stores import StoreCalls, Stores
 from joinery.simulate.story import FACT, ORDER, Story
 from joinery.simulate.timeline import Timeline
 from joinery.simulate.workshop import MODULE_ORDERS, Workshop

@@ -4,20 +4,16 @@ Rule 1: a process has one call under way; the next one waits for its answer. So 
 Rule 2: a call that finds the store down, or whose answer is lost because the store went down, is made again, until it
         is answered. So some calls are carried out twice.
 Rule 3: the call under way when its process dies reaches the store, or not. Nobody hears the answer.
-Rule 4: `Stale` becomes `Fenced`, or `ClaimRefused` for a checkpoint (docs/protocol.md, stores).
 """
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
-from joinery.machine import facts, orders
+from joinery.machine.calls import Calls
 from joinery.machine.facts import Fact
 from joinery.machine.memory import MemoryCheckpoints, MemoryCommits, MemoryLog
 from joinery.machine.memory_sink import MemorySink
 from joinery.machine.orders import Order
-from joinery.machine.ports import Receipt, Stale
-from joinery.model.ids import GroupId
 from joinery.simulate.faults import Outages
 from joinery.simulate.process import Process
 from joinery.simulate.schedule import Timing
@@ -33,87 +29,14 @@ class Stores:
 
     def carry_out(self, process: Process, order: Order) -> Fact | None:
         """Do what a store order asks for, now; the fact that answers it."""
-        try:
-            return _CALLS[type(order)](self, process, order)
-        except Stale as stale:
-            if isinstance(order, orders.ReadCheckpoint) and order.version is not None:
-                return facts.ClaimRefused(order.group, order.version)
-            return facts.Fenced(stale.held)
-
-    def _open_log(self, _: Process, order: orders.OpenLog) -> Fact:
-        term = self.log.open(order.first, order.instance)
-        head, records = self.log.read()
-        return facts.GatewayOpened(term, head, tuple(records), self.log.read_map())
-
-    def _append(self, _: Process, order: orders.AppendRecord) -> Fact:
-        self.log.append(order.term, order.number, order.record)
-        return facts.Appended(order.number)
-
-    def _trim_log(self, _: Process, order: orders.TrimLog) -> None:
-        self.log.trim(order.term, order.head, order.keep_from)
-
-    def _write_map(self, _: Process, order: orders.WriteMap) -> Fact:
-        self.log.write_map(order.term, order.map)
-        return facts.MapWritten(order.map["version"])  # type: ignore[arg-type]
-
-    def _open_commits(self, _: Process, order: orders.OpenCommits) -> Fact:
-        return facts.CollectorOpened(*self.commits.open(order.instance))
-
-    def _recover_sinks(self, process: Process, order: orders.RecoverSinks) -> Fact:
-        for sink in process.sinks:
-            sink.recover(order.term, _receipt(sink, order.receipts))
-        return facts.SinksReady()
-
-    def _stage(self, process: Process, order: orders.StageResults) -> Fact:
-        return facts.Staged(order.number, tuple(sink.stage(order.number, order.parts) for sink in process.sinks))
-
-    def _commit(self, _: Process, order: orders.WriteCommit) -> Fact:
-        self.commits.write(order.term, order.commit)
-        return facts.CommitWritten(order.commit.number)
-
-    def _finish(self, process: Process, order: orders.FinishSinks) -> Fact:
-        for sink in process.sinks:
-            sink.finish(_receipt(sink, order.receipts))
-        return facts.SinksFinished()
-
-    def _read(self, _: Process, order: orders.ReadCheckpoint) -> Fact:
-        chain = self.checkpoints.read(order.group, order.version, order.known)
-        return facts.CheckpointRead(order.group, order.version, chain)
-
-    def _blocks(self, process: Process, order: orders.WriteBlocks) -> Fact:
-        self.checkpoints.write_blocks(process.instance, order.increments)
-        return facts.BlocksWritten(order.number)
-
-    def _heads(self, process: Process, order: orders.WriteHeads) -> Fact:
-        versions = {group: version for group, version, _, _ in order.heads}
-        tags = {group: (since, tag) for group, _, since, tag in order.heads}
-        refused: tuple[GroupId, ...] = self.checkpoints.write_heads(process.instance, versions, tags)
-        return facts.HeadsWritten(order.number, refused)
-
-    def _trim_checkpoint(self, _: Process, order: orders.TrimCheckpoint) -> None:
-        self.checkpoints.trim(order.group, order.version, order.base)
-
-
-_CALLS: dict[type, Callable[[Stores, Process, Any], Fact | None]] = {
-    orders.OpenLog: Stores._open_log,
-    orders.AppendRecord: Stores._append,
-    orders.TrimLog: Stores._trim_log,
-    orders.WriteMap: Stores._write_map,
-    orders.OpenCommits: Stores._open_commits,
-    orders.RecoverSinks: Stores._recover_sinks,
-    orders.StageResults: Stores._stage,
-    orders.WriteCommit: Stores._commit,
-    orders.FinishSinks: Stores._finish,
-    orders.ReadCheckpoint: Stores._read,
-    orders.WriteBlocks: Stores._blocks,
-    orders.WriteHeads: Stores._heads,
-    orders.TrimCheckpoint: Stores._trim_checkpoint,
-}
-STORE_ORDERS = frozenset(_CALLS)
-
-
-def _receipt(sink: MemorySink, receipts: tuple[Receipt, ...]) -> Receipt | None:
-    return next((receipt for receipt in receipts if receipt.sink == sink.name), None)
+        calls = Calls(
+            instance=process.instance,
+            log=self.log,
+            checkpoints=self.checkpoints,
+            commits=self.commits,
+            sinks=process.sinks,
+        )
+        return calls.carry_out(order)
 
 
 class StoreCalls:
