@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tests.simulation.runs import Verdict, examine, judge_all, tell
+from tests.simulation.mutations import MUTATIONS
+from tests.simulation.runs import Verdict, examine, first_failure, judge_all, tell
 from tests.simulation.schedules import random_schedule
 from tests.simulation.story import story
 
@@ -25,11 +26,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--no-shrink", action="store_true", help="tell a failing schedule as it is")
+    parser.add_argument(
+        "--planted", action="store_true", help="plant known bugs, one by one, and say when each is found"
+    )
     asked = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, soft_wrap=True)
+    if asked.planted:
+        return find_planted(console, range(asked.first, asked.first + asked.n))
     if asked.seed is not None:
         return replay(console, asked.seed, shrinking=not asked.no_shrink)
     return run_many(console, range(asked.first, asked.first + asked.n), asked.jobs, shrinking=not asked.no_shrink)
+
+
+def find_planted(console: Console, seeds: range) -> int:
+    """After how many schedules each planted bug is found, and by which complaint."""
+    missed = 0
+    for name, planted in MUTATIONS.items():
+        with planted():
+            found = first_failure(seeds)
+        missed += found is None
+        where = "not found" if found is None else f"after {found.seed - seeds.start + 1:4}: {_first_line(found)[:90]}"
+        console.print(f"{name:40} {where}", markup=False)
+    return 1 if missed else 0
+
+
+def _first_line(verdict: Verdict) -> str:
+    return verdict.complaints[0].partition("\n")[0]
 
 
 def replay(console: Console, seed: int, *, shrinking: bool) -> int:
@@ -74,7 +96,7 @@ def run_many(console: Console, seeds: range, jobs: int, *, shrinking: bool) -> i
 def tell_failures(console: Console, failed: list[Verdict], *, shrinking: bool) -> int:
     """Which seeds failed, how to replay them, and the story of the first."""
     for verdict in failed:
-        console.print(f"seed {verdict.seed}: {verdict.complaints[0].partition(chr(10))[0]}", markup=False)
+        console.print(f"seed {verdict.seed}: {_first_line(verdict)}", markup=False)
         console.print(f"  replay it: make simulate SEED={verdict.seed}")
     if failed:
         console.print(tell(failed[0].seed) if shrinking else tell(failed[0].seed, budget=0), markup=False)

@@ -94,10 +94,10 @@ def late_decided_again_on_replay() -> Iterator[None]:
 def watermark_per_batch() -> Iterator[None]:
     """Inside a record, rows are judged by a watermark that counts the batches before theirs."""
 
-    def make(sent: Any) -> Any:
-        return lambda self, producer, times: sent(self, producer, times).recorded()
+    def make(late: Any) -> Any:
+        return lambda self, producer, times: late(self.recorded(), producer, times)
 
-    with _replaced(StreamClock, "sent", make):
+    with _replaced(StreamClock, "late", make):
         yield
 
 

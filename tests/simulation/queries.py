@@ -117,7 +117,7 @@ def _settings(draw: Draw) -> Query:
     """What must change no result: periods, partitions, sizes of buffers, fine tuning, thresholds of moves."""
     settings: Query = {
         "epochs": {
-            "distribution": draw.pick(("auto", "2ms", "5ms", "12ms")),
+            "distribution": draw.pick(("auto", "20ms", "5ms", "12ms")),
             "reorganization": f"{draw.pick((20, 50, 120))}ms",
             "subgroups": draw.between(1, 3),
         },

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from joinery.machine import facts, messages, orders
 from joinery.simulate.schedule import Role, Schedule
 from joinery.simulate.story import FAULT
 from joinery.simulate.world import run
@@ -50,6 +51,14 @@ def counted(outcome: Any) -> Counter[str]:
             name = who.partition("/")[0].partition("-")[0]
             role = name if name in set(Role) else Role.PRODUCER
             found[f"{what.partition(' ')[0].lower()} of {role}{what[what.index(' before ') :]}"] += 1
+        elif isinstance(what, facts.GroupRestored):
+            found["groups loaded"] += 1
+        elif isinstance(what, orders.Send) and isinstance(what.message, messages.ResultsLost):
+            found["results no longer kept"] += 1
+    entries = Counter(type(entry).__name__ for record in outcome.history.records.values() for entry in record.entries)
+    found.update({f"entries {name}": number for name, number in entries.items()})
+    for part in next(iter(outcome.sinks.values())):
+        found[f"rows {part.kind}"] += part.rows.num_rows
     return found
 
 
@@ -61,6 +70,11 @@ def tell(seed: int, budget: int = BUDGET) -> str:
         schedule = shrink(schedule, lambda candidate: examine(candidate)[1], found, budget)
         outcome, found = examine(schedule)
     return story(schedule, outcome, found)
+
+
+def first_failure(seeds: Iterable[int]) -> Verdict | None:
+    """The first of these seeds that is not exact."""
+    return next((verdict for verdict in map(judge, seeds) if verdict.complaints), None)
 
 
 def judge_all(seeds: Iterable[int], jobs: int, chunk: int = 8) -> Iterator[Verdict]:

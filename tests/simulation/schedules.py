@@ -12,7 +12,7 @@ from tests.simulation.draws import Draw
 from tests.simulation.queries import random_query
 from tests.simulation.traffic import random_traffic
 
-DEADLINE_NS: Final = 20_000 * MS
+DEADLINE_NS: Final = 5_000 * MS
 """A run takes about a second of virtual time; one that is not over by then is stuck."""
 
 

@@ -125,6 +125,7 @@ def relevant(events: Sequence[str], complaints: Sequence[str]) -> list[str]:
     """
     if any(text.startswith(("failed", "broken")) for text in complaints):
         return []
+    events = [event for event in events if not _DULL.search(event)]
     if any(text.startswith("stuck") for text in complaints):
         return [*(event for event in events[:-SHOWN] if _TURNS.search(event)), *events[-SHOWN:]]
     names = "|".join(sorted(set(re.findall(r"\bn=\d+", " ".join(complaints)))))
@@ -135,6 +136,7 @@ def relevant(events: Sequence[str], complaints: Sequence[str]) -> list[str]:
     return chosen
 
 
+_DULL: Final = re.compile(r"> (TakeIncrements|MeasureState)|< (IncrementsTaken increments=\[\]|StateMeasured)")
 _TURNS: Final = re.compile(
     r" ! |> WriteMap|> gateway: ResultsLost|< \w+: Assign|GatewayOpened|CollectorOpened|entries=.*SpecChange"
 )

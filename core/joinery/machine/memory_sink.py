@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from joinery.join.results import ResultPart
-from joinery.machine.ports import Receipt
+from joinery.machine.ports import Receipt, Stale
 from joinery.model.errors import require
 from joinery.model.ids import Term
 
@@ -60,8 +60,10 @@ class MemorySink:
     def finish(self, valid: Receipt | None) -> None:
         self._check_name(valid)
         self._own()
-        if self._term == max(self.shelf.parts):
-            self.shelf.finished = self.valid_parts(valid)
+        newest = max(self.shelf.parts)
+        if self._term != newest:
+            raise Stale(newest, int(self._term or 0))
+        self.shelf.finished = self.valid_parts(valid)
 
     def valid_parts(self, valid: Receipt | None) -> list[ResultPart]:
         """What counts, given the last commit's receipt, in the order in which it was committed."""

@@ -148,5 +148,5 @@ class Sink(Protocol):
         ...
 
     def finish(self, valid: Receipt | None) -> None:
-        """The output is complete."""
+        """The output is complete; `Stale` if a collector of a newer term has begun: then it is the one to finish it."""
         ...
