@@ -1,0 +1,187 @@
+"""The wire of gateway and collector, and of gateway and operator (control.proto).
+
+Both call the same method. `Attending`, the first message of a connection, says who does, so that the gateway's shell
+knows the peer's name; it is the only one that no machine sees.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from joinery.adapters.codec.errors import WireError
+from joinery.adapters.codec.fields import choice, chosen, i64, number, numbers, text, texts, vector
+from joinery.adapters.codec.frames import pack, parse
+from joinery.adapters.codec.shared import (
+    read_committed,
+    read_report,
+    read_windows,
+    write_committed,
+    write_report,
+    write_windows,
+)
+from joinery.elastic.load import ClusterLoad, Role
+from joinery.join.plan import JoinPlan
+from joinery.machine.messages import (
+    ChangeSpec,
+    ClusterReport,
+    CollectorHello,
+    Committed,
+    Drain,
+    Drained,
+    Empty,
+    Finished,
+    MoveGroup,
+    Owners,
+    Vector,
+)
+from joinery.model.errors import Bug
+from joinery.model.ids import GroupId, Term, WorkerId
+from joinery.v1 import common_pb2
+from joinery.v1 import control_pb2 as wire
+
+
+class Party(StrEnum):
+    """Who attends."""
+
+    COLLECTOR = "collector"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Attending:
+    """The first message of a connection to the gateway's control."""
+
+    party: Party
+
+
+ToGateway = Attending | CollectorHello | Vector | Committed | Finished | Drain | MoveGroup | ChangeSpec
+FromGateway = Owners | Drained | ClusterReport | Empty | Finished
+
+_PARTY_TO_WIRE: Final = {Party.COLLECTOR: wire.PARTY_COLLECTOR, Party.OPERATOR: wire.PARTY_OPERATOR}
+_PARTIES: Final = {number: party for party, number in _PARTY_TO_WIRE.items()}
+_ROLE_TO_WIRE: Final = {
+    Role.SUPPLIER: wire.LOAD_ROLE_SUPPLIER,
+    Role.CONSUMER: wire.LOAD_ROLE_CONSUMER,
+    Role.NEUTRAL: wire.LOAD_ROLE_NEUTRAL,
+}
+_ROLES: Final = {number: role for role, number in _ROLE_TO_WIRE.items()}
+
+
+def encode_to_gateway(message: ToGateway) -> bytes:
+    """The bytes of a message of the collector or the operator."""
+    return pack(_to_gateway(message))
+
+
+def _to_gateway(message: ToGateway) -> wire.AttendantToGateway:
+    match message:
+        case Attending():
+            return wire.AttendantToGateway(attending=wire.Attending(party=_PARTY_TO_WIRE[message.party]))
+        case CollectorHello():
+            return wire.AttendantToGateway(collector_hello=wire.CollectorHello(term=message.term))
+        case Vector():
+            vector = wire.Vector(
+                term=message.term,
+                versions=i64(message.versions),
+                committed=i64(message.committed),
+                seen=i64(message.seen),
+            )
+            return wire.AttendantToGateway(vector=vector)
+        case Committed():
+            return wire.AttendantToGateway(committed=write_committed(message))
+        case Finished():
+            return wire.AttendantToGateway(finished=common_pb2.Finished())
+        case Drain():
+            return wire.AttendantToGateway(drain=wire.Drain(workers=message.workers))
+        case MoveGroup():
+            return wire.AttendantToGateway(move_group=wire.MoveGroup(group=message.group, to_worker=message.to))
+        case ChangeSpec():
+            change = wire.ChangeSpec(
+                version=message.version,
+                windows=write_windows(message.windows),
+                lateness_ns=message.lateness_ns,
+                idle_timeout_ns=message.idle_timeout_ns,
+            )
+            return wire.AttendantToGateway(change_spec=change)
+
+
+def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
+    """A message of the collector or the operator."""
+    kind, message = chosen(parse(wire.AttendantToGateway, data))
+    match kind:
+        case "attending":
+            return Attending(choice("Attending.party", message.party, _PARTIES))
+        case "collector_hello":
+            return CollectorHello(Term(number(message, "term")))
+        case "vector":
+            names = ("versions", "committed", "seen")
+            return Vector(Term(number(message, "term")), *[vector(message, name, plan.partitions) for name in names])
+        case "committed":
+            return read_committed(message, plan)
+        case "finished":
+            return Finished()
+        case "drain":
+            return Drain(_workers(message))
+        case "move_group":
+            group = GroupId(number(message, "group", 0, plan.partitions - 1))
+            return MoveGroup(group, WorkerId(text(message, "to_worker")))
+        case _:
+            return ChangeSpec(
+                number(message, "version"),
+                read_windows(message.windows, plan),
+                numbers(message, "lateness_ns", plan.streams, low=0),
+                numbers(message, "idle_timeout_ns", plan.streams, low=0),
+            )
+
+
+def encode_from_gateway(message: FromGateway) -> bytes:
+    """The bytes of the gateway's message to the collector or the operator."""
+    return pack(_from_gateway(message))
+
+
+def _from_gateway(message: FromGateway) -> wire.GatewayToAttendant:
+    match message:
+        case Owners():
+            return wire.GatewayToAttendant(owners=wire.Owners(term=message.term, versions=i64(message.versions)))
+        case Drained():
+            return wire.GatewayToAttendant(drained=wire.Drained(term=message.term))
+        case ClusterReport():
+            load = message.load
+            report = wire.ClusterReport(
+                reports=[write_report(one) for one in load.reports],
+                roles=[_ROLE_TO_WIRE[role] for role in load.roles],
+                degree_workers=load.degree,
+            )
+            return wire.GatewayToAttendant(cluster_report=report)
+        case Empty():
+            return wire.GatewayToAttendant(empty=wire.Empty(workers=message.workers))
+        case Finished():
+            return wire.GatewayToAttendant(finished=common_pb2.Finished())
+
+
+def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
+    """The gateway's message."""
+    kind, message = chosen(parse(wire.GatewayToAttendant, data))
+    match kind:
+        case "owners":
+            return Owners(Term(number(message, "term")), vector(message, "versions", plan.partitions))
+        case "drained":
+            return Drained(Term(number(message, "term")))
+        case "cluster_report":
+            return ClusterReport(_load(message, plan))
+        case "empty":
+            return Empty(_workers(message))
+        case _:
+            return Finished()
+
+
+def _load(message: wire.ClusterReport, plan: JoinPlan) -> ClusterLoad:
+    reports = tuple(read_report(one, plan) for one in message.reports)
+    roles = tuple(choice("ClusterReport.roles", role, _ROLES) for role in message.roles)
+    try:
+        return ClusterLoad(reports=reports, roles=roles, degree=number(message, "degree_workers"))
+    except Bug as error:
+        raise WireError("ClusterReport", str(error), "a load that can be") from error
+
+
+def _workers(message: wire.Drain | wire.Empty) -> tuple[WorkerId, ...]:
+    return tuple(WorkerId(name) for name in texts(message, "workers"))

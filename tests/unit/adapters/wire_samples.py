@@ -1,0 +1,332 @@
+"""Messages of every kind with random contents, the two directions of every conversation, and what must come back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.random import Generator
+
+from joinery.adapters.codec import collect, control, exchange, ingest
+from joinery.elastic.load import ClusterLoad, GroupLoad, LoadReport, Role
+from joinery.flow import ingest as reading
+from joinery.join.plan import JoinPlan
+from joinery.join.results import Kind, ResultPart
+from joinery.machine import messages as m
+from joinery.machine.log import SpecChange
+from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term, WorkerId
+from joinery.model.quantities import UNBOUNDED_WINDOW, CountWindow, Nanoseconds, TimeWindow
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.time import DEAD, FOREVER
+from joinery.model.tuples import Order, TupleBatch
+from joinery.window.sliding import Marks
+
+
+def plan(key: str = "int64", windows: tuple[object, ...] = ("10s", "5s"), *, arrival: bool = False) -> JoinPlan:
+    """A query over streams of a key, a text, a number and a time."""
+    time = {} if arrival else {"time": {"column": "ts", "unit": "us"}}
+    schema = {"k": key, "ts": "int64", "s": "string", "b": "bool", "x": "float64"}
+    streams = [
+        {"name": name, "schema": schema, "window": one, **time}
+        for name, one in zip("abcd"[: len(windows)], windows, strict=True)
+    ]
+    return JoinPlan.of(JoinQuerySpec.parse({"streams": streams, "join": {"on": ["k"]}, "partitions": 12}))
+
+
+PLANS = {
+    "integer key": plan(),
+    "text key, arrival time": plan("string", arrival=True),
+    "decimal key": plan("decimal(10,2)"),
+    "date key": plan("date"),
+    "count windows": plan("int32", ("10s", {"count": 5}, {"count": 7})),
+}
+
+
+Draw = Callable[[Generator, JoinPlan], Any]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a conversation, and how to draw a message of it."""
+
+    encode: Callable[[Any, JoinPlan], bytes]
+    decode: Callable[[bytes, JoinPlan], Any]
+    draw: tuple[Draw, ...]
+
+
+# --- drawing
+
+
+def groups(rng: Generator, plan: JoinPlan) -> np.ndarray:
+    size = int(rng.integers(0, plan.partitions + 1))
+    return np.sort(rng.permutation(plan.partitions)[:size]).astype(np.int64)
+
+
+def records(rng: Generator, size: int) -> np.ndarray:
+    return rng.integers(-1, rng.choice([2, 1000, 2**62]), size)
+
+
+def term(rng: Generator) -> Term:
+    return Term(int(rng.integers(0, 2**40)))
+
+
+def name(rng: Generator) -> str:
+    return str(rng.choice(["worker-0", "worker-17", "ä", "x" * 200, "line\nline"]))
+
+
+def marks(rng: Generator, plan: JoinPlan) -> Marks:
+    watermarks = tuple(int(rng.choice([DEAD, FOREVER, -1, 0, 10**18])) for _ in plan.formats)
+    return Marks(watermarks, tuple(rng.integers(0, 2**40, plan.streams).tolist()) if plan.runs_in_order else ())
+
+
+def windows(rng: Generator, plan: JoinPlan) -> tuple[Any, ...]:
+    some = (TimeWindow(Nanoseconds(0)), TimeWindow(Nanoseconds(10**12)), UNBOUNDED_WINDOW, CountWindow(3))
+    return tuple(some[rng.integers(len(some))] for _ in plan.formats)
+
+
+def changes(rng: Generator, plan: JoinPlan) -> tuple[SpecChange, ...]:
+    def ints(low: int, high: int) -> tuple[int, ...]:
+        return tuple(rng.integers(low, high, plan.streams).tolist())
+
+    return tuple(
+        SpecChange(
+            RecordNo(10 * at), at, windows(rng, plan), ints(0, 2**62), ints(0, 2**62), ints(DEAD, FOREVER), ints(-1, 9)
+        )
+        for at in range(rng.integers(3))
+    )
+
+
+def column(rng: Generator, kind: pa.DataType, rows: int) -> pa.Array:
+    """Values with some nulls."""
+    drawn = rng.integers(0, 1000, rows)
+    values: dict[str, Callable[[], list[Any]]] = {
+        "string": lambda: [f"text {value}" * (value % 3) for value in drawn],
+        "double": lambda: [float(value) / 7 for value in drawn],
+        "bool": lambda: [bool(value % 2) for value in drawn],
+        "decimal128(10, 2)": lambda: [Decimal(int(value)).scaleb(-2) for value in drawn],
+    }
+    plain = values.get(str(kind), lambda: [int(value) for value in drawn])()
+    some = rng.random() < 0.5
+    array = [None if some and rng.random() < 0.1 else value for value in plain]
+    return pa.array(array, pa.int32()).cast(kind) if pa.types.is_date(kind) else pa.array(array, kind)
+
+
+def rows_of(rng: Generator, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([column(rng, field.type, rows) for field in schema], schema=schema)
+
+
+def batch(rng: Generator, plan: JoinPlan, stream: int, rows: int | None = None) -> TupleBatch:
+    """Rows as the gateway sends them: taken out of records, in another order."""
+    form, size = plan.formats[stream], int(rng.choice([0, 1, 9, 300])) if rows is None else rows
+    columns = rows_of(rng, form.schema, size + 5)
+    if form.time_column is not None:
+        at = form.schema.get_field_index("ts")
+        columns = columns.set_column(at, form.schema.field(at), pa.array(rng.integers(0, 2**50, size + 5)))
+    first, stamp = int(rng.choice([0, 10, 2**50])), int(rng.choice([0, 10**18]))
+    read = reading.read(form, columns, first_place=first, arrival_ns=stamp)
+    chosen = read.take(rng.permutation(size + 5)[:size])
+    times = chosen.times if form.time_column else chosen.times + rng.integers(0, rng.choice([1, 60000, 2**40]), size)
+    places = chosen.places * int(rng.choice([1, 100, 2**12]))
+    late = rng.random(size) < 0.1 if rng.random() < 0.5 else None
+    order = None
+    if plan.runs_in_order:
+        counts = rng.integers(0, 2**33, (size, plan.streams))
+        order = Order(rng.integers(-1, 2**20, size), counts)
+    return TupleBatch(
+        stream, times, chosen.hashes, chosen.words, chosen.keyed, places, chosen.rows, late, order
+    )  # fmt: skip
+
+
+def exchanged(rng: Generator, plan: JoinPlan, rows: int | None = None) -> m.Exchange:
+    own = groups(rng, plan)
+    streams = [stream for stream in range(plan.streams) if rows is not None or rng.random() < 0.8]
+    return m.Exchange(
+        term(rng), MapVersion(3), own, records(rng, own.size), RecordNo(int(rng.integers(0, 2**62))), marks(rng, plan),
+        tuple(batch(rng, plan, stream, rows) for stream in streams), changes(rng, plan),
+    )  # fmt: skip
+
+
+def part(rng: Generator, plan: JoinPlan, kind: Kind, rows: int | None = None) -> ResultPart:
+    size = int(rng.choice([0, 1, 9, 300])) if rows is None else rows
+    stream = int(rng.integers(0 if kind is Kind.LATE else -1, plan.streams))
+    schema = plan.formats[stream].schema if kind is Kind.LATE else plan.schema
+    times = rng.integers(0, rng.choice([1, 60000, 2**31, 2**62]), size) - 7
+    own = rng.integers(0, plan.partitions, size).astype(np.uint16)
+    return ResultPart(kind, rows_of(rng, schema, size), own, times, stream, np.zeros(size, np.int32), (times, None))
+
+
+def results(rng: Generator, plan: JoinPlan, rows: int | None = None) -> m.Results:
+    own = groups(rng, plan)
+    parts = [part(rng, plan, Kind.LATE if rng.random() < 0.3 else Kind.RESULT, rows) for _ in range(rng.integers(3))]
+    return m.Results(
+        own, records(rng, own.size), records(rng, own.size), RecordNo(7), marks(rng, plan), int(rng.integers(9)),
+        bool(rng.random() < 0.5), tuple(parts),
+    )  # fmt: skip
+
+
+def delivery(rng: Generator, plan: JoinPlan) -> m.Delivery:
+    parts = tuple(part(rng, plan, Kind.RESULT) for _ in range(rng.integers(3)))
+    return m.Delivery(parts, m.Token(int(rng.integers(0, 2**62)), 5))
+
+
+def holdings(rng: Generator, plan: JoinPlan) -> m.Holdings:
+    own = groups(rng, plan)
+    return m.Holdings(own, *[records(rng, own.size) for _ in range(5)])
+
+
+def hello(rng: Generator, plan: JoinPlan) -> m.WorkerHello:
+    return m.WorkerHello(WorkerId(name(rng)), name(rng), holdings(rng, plan), int(rng.integers(2**40)), 3)
+
+
+def report(rng: Generator, plan: JoinPlan, worker: int = 0, own: np.ndarray | None = None) -> LoadReport:
+    parts = tuple(
+        GroupLoad(group=GroupId(group), weight=float(rng.random()), memory_bytes=int(rng.integers(2**40)))
+        for group in (groups(rng, plan) if own is None else own).tolist()
+    )
+    return LoadReport(
+        worker=WorkerId(f"worker-{worker}"), occupancy=float(rng.random()), busy=float(rng.random()), memory_bytes=5,
+        memory_limit=7, groups=parts, back_pressure=bool(rng.random() < 0.5),
+    )  # fmt: skip
+
+
+def cluster(rng: Generator, plan: JoinPlan) -> m.ClusterReport:
+    pieces = np.array_split(rng.permutation(plan.partitions), rng.integers(1, 4))
+    reports = tuple(report(rng, plan, at, own) for at, own in enumerate(pieces))
+    roles = tuple(list(Role)[rng.integers(3)] for _ in reports)
+    return m.ClusterReport(ClusterLoad(reports=reports, roles=roles, degree=int(rng.integers(9))))
+
+
+def push(rng: Generator, plan: JoinPlan) -> m.Push:
+    sequence, end = int(rng.integers(0, 2**40)), bool(rng.random() < 0.3)
+    rows = rows_of(rng, plan.formats[0].schema, int(rng.choice([0, 1, 300])))
+    if end and rows.num_rows == 0:
+        rows = pa.RecordBatch.from_arrays([], names=[])
+    return m.Push(int(rng.integers(9)), sequence, sequence + 1, int(rng.integers(2**32)), rows, end)
+
+
+def whole(rng: Generator, plan: JoinPlan) -> np.ndarray:
+    return records(rng, plan.partitions)
+
+
+def maybe(rng: Generator, value: Any) -> Any:
+    return value if rng.random() < 0.5 else None
+
+
+def committed(rng: Generator, plan: JoinPlan) -> m.Committed:
+    own = groups(rng, plan)
+    return m.Committed(term(rng), int(rng.integers(2**40)), own, records(rng, own.size))
+
+
+def with_groups(
+    kind: Callable[..., Any], vectors: int, *, has_term: bool = True
+) -> Callable[[Generator, JoinPlan], Any]:
+    def draw(rng: Generator, plan: JoinPlan) -> Any:
+        own = groups(rng, plan)
+        columns = [records(rng, own.size) for _ in range(vectors)]
+        return kind(term(rng), own, *columns) if has_term else kind(own, *columns)
+
+    return draw
+
+
+DIRECTIONS = {
+    "producer to gateway": Direction(
+        lambda message, _: ingest.encode_to_gateway(message),
+        lambda data, _: ingest.decode_to_gateway(data),
+        (lambda rng, _: m.Open(int(rng.integers(9)), maybe(rng, ProducerId(name(rng)))), push),
+    ),
+    "gateway to producer": Direction(
+        lambda message, _: ingest.encode_to_producer(message),
+        lambda data, _: ingest.decode_to_producer(data),
+        (
+            lambda rng, _: m.Opened(term(rng), ProducerId(name(rng)), 4, maybe(rng, 0), bool(rng.random() < 0.5)),
+            lambda rng, _: m.Acknowledge(int(rng.integers(2**40)), maybe(rng, RecordNo(0))),
+            lambda rng, _: m.Refuse(maybe(rng, 0), name(rng), maybe(rng, 7)),
+        ),
+    ),
+    "gateway to worker": Direction(
+        exchange.encode_to_worker,
+        exchange.decode_to_worker,
+        (
+            exchanged,
+            lambda rng, plan: with_groups(lambda *one: m.Assign(*one, changes(rng, plan)), 3)(rng, plan),
+            with_groups(m.Release, 0), with_groups(m.Preload, 0), with_groups(m.CheckpointNow, 0),
+            with_groups(m.Trim, 1), lambda *_: m.Finished(),
+        ),
+    ),
+    "worker to gateway": Direction(
+        lambda message, _: exchange.encode_to_gateway(message),
+        exchange.decode_to_gateway,
+        (
+            hello, lambda rng, plan: m.Holding(holdings(rng, plan)), lambda rng, _: m.Credit(int(rng.integers(2**40))),
+            with_groups(m.Checkpointed, 2, has_term=False), with_groups(m.Preloaded, 1, has_term=False),
+            with_groups(m.ResultsLost, 1, has_term=False), lambda rng, plan: m.Load(report(rng, plan)),
+            lambda *_: m.Alive(),
+        ),
+    ),
+    "worker to collector": Direction(collect.encode_to_collector, collect.decode_to_collector, (hello, results)),
+    "collector to worker": Direction(
+        lambda message, _: collect.encode_to_worker(message),
+        collect.decode_to_worker,
+        (lambda rng, plan: m.Resume(term(rng), whole(rng, plan)), committed),
+    ),
+    "subscriber to collector": Direction(
+        lambda message, _: collect.encode_from_subscriber(message),
+        lambda data, _: collect.decode_from_subscriber(data),
+        (lambda rng, _: m.Subscribe(maybe(rng, m.Token(int(rng.integers(2**40)), 0))),),
+    ),
+    "collector to subscriber": Direction(
+        collect.encode_to_subscriber,
+        lambda data, _: collect.decode_to_subscriber(data),
+        (delivery, lambda rng, _: m.TokenTooOld(m.Token(int(rng.integers(2**40)), 0))),
+    ),
+    "attendant to gateway": Direction(
+        lambda message, _: control.encode_to_gateway(message),
+        control.decode_to_gateway,
+        (
+            lambda rng, _: control.Attending(list(control.Party)[rng.integers(2)]),
+            lambda rng, _: m.CollectorHello(term(rng)),
+            lambda rng, plan: m.Vector(term(rng), *[whole(rng, plan) for _ in range(3)]),
+            committed, lambda *_: m.Finished(),
+            lambda rng, _: m.Drain((WorkerId(name(rng)), WorkerId("b"))[: rng.integers(3)]),
+            lambda rng, plan: m.MoveGroup(GroupId(int(rng.integers(plan.partitions))), WorkerId(name(rng))),
+            lambda rng, plan: m.ChangeSpec(
+                2, windows(rng, plan), tuple(rng.integers(0, 9, plan.streams).tolist()), (FOREVER,) * plan.streams
+            ),
+        ),
+    ),
+    "gateway to attendant": Direction(
+        lambda message, _: control.encode_from_gateway(message),
+        control.decode_from_gateway,
+        (
+            lambda rng, plan: m.Owners(term(rng), whole(rng, plan)), lambda rng, _: m.Drained(term(rng)), cluster,
+            lambda rng, _: m.Empty((WorkerId(name(rng)),)), lambda *_: m.Finished(),
+        ),
+    ),
+}  # fmt: skip
+
+
+# --- what must come back
+
+
+def seen(value: Any) -> Any:
+    """All that a message says, as plain values; what does not travel, or says nothing, is left out."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.tolist()
+    if isinstance(value, pa.RecordBatch):
+        return value.schema, value.to_pydict()
+    if isinstance(value, tuple):
+        return [seen(one) for one in value]
+    if isinstance(value, m.Exchange):
+        names = [field.name for field in fields(m.Exchange)]
+        return ["Exchange", value.nbytes, *(seen(getattr(value, one)) for one in names)]
+    if not is_dataclass(value):
+        return value
+    plain = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, TupleBatch):
+        plain["keyed"] = None if value.keyed is None or value.keyed.all() else value.keyed
+        plain["late"] = None if value.late is None or not value.late.any() else value.late
+    if isinstance(value, ResultPart):
+        del plain["origin"], plain["members"]
+    return [type(value).__name__, *((field, seen(one)) for field, one in plain.items())]
