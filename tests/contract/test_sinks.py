@@ -2,7 +2,7 @@
 
 import pytest
 
-from joinery.machine.ports import Receipt
+from joinery.machine.ports import Receipt, Stale
 from joinery.model.errors import Bug
 from joinery.model.ids import Term
 from tests.contract.conftest import SinkDesk
@@ -140,8 +140,9 @@ def test_a_former_collector_does_not_finish_the_output(desk: SinkDesk) -> None:
     committed = old.stage(1, [result(1)])
     new.recover(Term(2), committed)
     newest = new.stage(2, [result(2)])
+    with pytest.raises(Stale):
+        old.finish(committed)
     new.finish(newest)
-    old.finish(committed)
     assert [1, 2] == desk.output()
 
 

@@ -1,0 +1,59 @@
+"""What all Redis stores share: the names of a query's keys, and what a failed call means.
+
+Rule 1: all keys of a query have one hash tag, so that one script may touch them together, in a Redis Cluster too.
+Rule 2: a call that got no answer may have been carried out. All our calls may be made again, so it is `TryAgain`;
+        the shell repeats it. The client itself never does: whoever waits should know.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, cast
+from urllib.parse import quote
+
+from redis import Redis
+from redis import exceptions as failures
+
+from joinery.model.errors import TryAgain, UserMustAct
+
+_PASSING: Final = (
+    failures.ConnectionError,
+    failures.TimeoutError,
+    failures.OutOfMemoryError,
+    failures.ReadOnlyError,
+    failures.TryAgainError,
+    failures.ClusterDownError,
+    failures.MasterDownError,
+)
+_PASSING_TEXTS: Final = ("MISCONF", "NOREPLICAS", "BUSY ")
+"""Refusals that the client knows no class for: the disk is full, replicas are missing, a script is running."""
+_REFUSED: Final = (failures.AuthenticationError, failures.AuthorizationError, failures.NoPermissionError)
+
+
+def prefix_of(query: str) -> str:
+    """What every key of a query begins with; a brace in its name would end the hash tag."""
+    return f"joinery:{{{quote(query, safe='')}}}:"
+
+
+def run_of(client: Redis, query: str) -> str:
+    """A name for what lies outside Redis: drawn once, it stands for as long as the query's keys do, no longer."""
+    key = f"{prefix_of(query)}run"
+    with calling():
+        client.set(key, uuid.uuid4().hex[:12], nx=True)
+        return cast("bytes", client.get(key)).decode()
+
+
+@contextmanager
+def calling() -> Iterator[None]:
+    """Around calls to Redis: their errors as ours, by who must act."""
+    try:
+        yield
+    except _REFUSED as error:
+        message = f"found Redis refusing us ({error}), wanted its leave; check user and password of the url"
+        raise UserMustAct(message) from error
+    except _PASSING as error:
+        raise TryAgain(f"found no answer from Redis ({error}), wanted one; it is asked again") from error
+    except failures.ResponseError as error:
+        if not str(error).startswith(_PASSING_TEXTS):
+            raise
+        raise TryAgain(f"found Redis unable to write ({error}), wanted an answer; it is asked again") from error

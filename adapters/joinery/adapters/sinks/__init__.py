@@ -1,0 +1,5 @@
+"""Sinks: files, Redis Streams, the standard output, a counter; each keeps the contract of `ports.Sink`."""
+
+from joinery.adapters.sinks.opening import open_sinks, stream_targets
+
+__all__ = ["open_sinks", "stream_targets"]
