@@ -80,6 +80,15 @@ class Section(BaseModel):
         return cls.model_construct().model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
+def exactly_one(section: Section, names: tuple[str, ...], remedy: str) -> None:
+    """Refuse a section that has none or several of these fields."""
+    aliases = {name: type(section).model_fields[name].alias or name for name in names}
+    given = [alias for name, alias in aliases.items() if getattr(section, name) is not None]
+    if len(given) != 1:
+        found = " and ".join(given) if given else "none of them"
+        raise BadValue(found, f"exactly one of {', '.join(aliases.values())}", remedy)
+
+
 V = TypeVar("V")
 
 

@@ -34,12 +34,15 @@ from joinery.model.spec_fields import (
     Speed,
     Text,
     WindowField,
+    exactly_one,
 )
+from joinery.model.spec_profiles import ProfileSpec
 from joinery.model.spec_texts import ExpressionText, KeyParts
 from joinery.model.types import ColumnType
 
 SECOND: Final = 1_000_000_000
 MEBI: Final = 2**20
+DEFAULT_RATE: Final = 1500.0
 DEFAULT_IDLE_TIMEOUT: Final = Nanoseconds(30 * SECOND)
 
 
@@ -66,7 +69,7 @@ class VolumeSpec(Section):
 
     @model_validator(mode="after")
     def _one(self) -> "VolumeSpec":
-        _exactly_one(self, ("claim", "config_map"), "write volume: {claim: my-claim}")
+        exactly_one(self, ("claim", "config_map"), "write volume: {claim: my-claim}")
         return self
 
 
@@ -115,8 +118,10 @@ class KeysSpec(Section):
 class GeneratorSpec(Section):
     """Rows made up from a seed, the same in every run."""
 
-    rate: Rate = 1500.0
+    rate: Rate = DEFAULT_RATE
     """Rows per second."""
+    profile: ProfileSpec | None = Field(None, examples=[{"step": {"before": 500, "after": 2000, "at": "60s"}}])
+    """A rate that changes over time, instead of `rate`: a step, ramp, sine or burst."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """How the rows are spread in time."""
     keys: KeysSpec = KeysSpec()
@@ -125,6 +130,14 @@ class GeneratorSpec(Section):
     """The stream ends after so many rows; left out: never."""
     seed: Seed = 0
     """Seed of everything random in this stream."""
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> "GeneratorSpec":
+        if self.profile is not None and self.rate != DEFAULT_RATE:
+            raise BadValue(
+                f"rate {self.rate:g} and a profile", "one of them", "leave rate out: the profile has its own"
+            )
+        return self
 
 
 class SourceSpec(Section):
@@ -141,7 +154,7 @@ class SourceSpec(Section):
 
     @model_validator(mode="after")
     def _one(self) -> "SourceSpec":
-        _exactly_one(self, ("file", "redis_stream", "generator"), "leave source out for rows that are pushed")
+        exactly_one(self, ("file", "redis_stream", "generator"), "leave source out for rows that are pushed")
         return self
 
 
@@ -172,7 +185,7 @@ class SinkSpec(Section):
 
     @model_validator(mode="after")
     def _one(self) -> "SinkSpec":
-        _exactly_one(self, ("file", "redis_stream", "stdout", "count"), "one list entry per sink")
+        exactly_one(self, ("file", "redis_stream", "stdout", "count"), "one list entry per sink")
         return self
 
 
@@ -361,11 +374,3 @@ class RedisSpec(Section):
     """redis://host:port/db"""
     secret_name: Text = Field("", alias="secretName", examples=["my-redis"])
     """Secret that holds the url."""
-
-
-def _exactly_one(section: Section, names: tuple[str, ...], remedy: str) -> None:
-    aliases = {name: type(section).model_fields[name].alias or name for name in names}
-    given = [alias for name, alias in aliases.items() if getattr(section, name) is not None]
-    if len(given) != 1:
-        found = " and ".join(given) if given else "none of them"
-        raise BadValue(found, f"exactly one of {', '.join(aliases.values())}", remedy)

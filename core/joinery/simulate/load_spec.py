@@ -15,10 +15,9 @@ from joinery.elastic.beta import BetaRule
 from joinery.elastic.classify import Thresholds
 from joinery.elastic.guarded import Guards
 from joinery.elastic.plan import Limits
-from joinery.generate.bmodel import BModelKeys
-from joinery.generate.keys import Keys, UniformKeys
-from joinery.generate.profiles import Constant, RateProfile
-from joinery.generate.zipf import ZipfKeys
+from joinery.generate.from_spec import keys_of, rate_of
+from joinery.generate.keys import Keys
+from joinery.generate.profiles import RateProfile
 from joinery.model.errors import BadSpec, Complaint
 from joinery.model.quantities import CountWindow
 from joinery.model.spec import JoinQuerySpec
@@ -85,7 +84,7 @@ def costs_of(spec: JoinQuerySpec) -> CostModel:
 def profiles_of(spec: JoinQuerySpec) -> list[RateProfile] | None:
     """The rates of the streams' generators; None unless every stream has one."""
     sources = [stream.source.generator if stream.source else None for stream in spec.streams]
-    return [Constant(rate_hz=one.rate) for one in sources if one] if all(sources) else None
+    return [rate_of(one) for one in sources if one] if all(sources) else None
 
 
 def peak_hz(profiles: Sequence[RateProfile], until_ns: int) -> float:
@@ -105,14 +104,7 @@ def _keys(streams: Sequence[StreamSpec]) -> Keys:
     generators = [stream.source.generator for stream in streams if stream.source and stream.source.generator]
     if not generators:
         return PAPER_KEYS
-    keys = generators[0].keys
-    match keys.distribution:
-        case "b-model":
-            return BModelKeys(keys.range, keys.skew)
-        case "uniform":
-            return UniformKeys(keys.range)
-        case "zipf":
-            return ZipfKeys(keys.range, keys.skew)
+    return keys_of(generators[0].keys)
 
 
 def _tuple_bytes(streams: Sequence[StreamSpec]) -> int:
