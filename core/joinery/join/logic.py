@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from joinery.join.first_matches import FirstMatches
 from joinery.join.hash import HashMethod
 from joinery.join.kernels.chains import BLOCK
 from joinery.join.nested_loop import NestedLoopMethod
@@ -173,9 +174,16 @@ class WindowJoin:
         reach = (times, sliding.deadline(times, self.windows[stream]))
         key = self.plan.formats[stream].key
         keys = [] if key.is_word else key.canonical(batch.rows)
+        first = FirstMatches(self.method.stores) if self.plan.type is JoinType.SEMI else None
         for found in self._expand(start, groups, reach, others):
             for piece in found.pieces():
-                yield from self._tell(self._proven(piece, keys).holding(self.plan.where, self.plan), matched)
+                part = self._proven(piece, keys).holding(self.plan.where, self.plan)
+                if first is not None:
+                    first.add(part)
+                else:
+                    yield from self._tell(part, matched)
+        for part in first.parts() if first is not None else ():
+            yield from self._show(self._note_matches(part, matched))
 
     def _expand(
         self, part: Combination, groups: NDArray[np.uint16], reach: tuple[I64Array, I64Array], streams: list[int]
@@ -231,21 +239,15 @@ class WindowJoin:
             yield from self._show(part)
 
     def _note_matches(self, part: Combination, matched: NDArray[np.bool_]) -> Combination:
-        """Set matched bits on both sides; a semi join goes on with the first match of each row of stream 0."""
-        (batch, by), first = part.origin(), np.empty(0, np.int64)
-        if batch.stream == 0:
-            hits, index = np.unique(by, return_index=True)
-            first = index[~matched[hits]]
+        """Set matched bits on both sides."""
+        _, by = part.origin()
         matched[by] = True
         for stream, rows in part.rows.items():
             store = self.method.stores[stream]
             fresh = store.mark_matched(rows)
             if fresh.size:
                 self.journal.note(stream, store.lane(rows[fresh], 2), store.groups[rows[fresh]])
-            first = fresh if stream == 0 else first
-        if self.plan.type is not JoinType.SEMI:
-            return part
-        return part.keep(np.sort(first))
+        return part
 
     def _show(self, part: Combination) -> Iterator[ResultPart]:
         """What is left after `filter`, with the columns of the output."""

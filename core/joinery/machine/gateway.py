@@ -187,7 +187,7 @@ class GatewayMachine:
             worker = None  # it was drained or given up; it must introduce itself again
         match message:
             case messages.Open():
-                return [Send(peer, self.intake.sessions.open(peer, message, self.intake.head, self.term, now_ns))]
+                return self._open_session(peer, message, now_ns)
             case messages.Push():
                 answer = self.intake.sessions.push(peer, message, self.intake.head, now_ns)
                 return [] if answer is None else [_answer(peer, answer)]
@@ -220,6 +220,10 @@ class GatewayMachine:
             return [orders.Disconnect(peer)]
         self.collector_term, self.placement.collector, self._told_drained = message.term, peer, False
         return self.placement.tell_collector()
+
+    def _open_session(self, peer: Peer, message: messages.Open, now_ns: int) -> list[Order]:
+        answer = self.intake.sessions.open(peer, message, self.intake.head, self.term, now_ns)
+        return [] if answer is None else [Send(peer, answer)]
 
     # --- workers
 
@@ -286,6 +290,8 @@ class GatewayMachine:
         for key, sequence in cut.acknowledge:
             if (peer := self.intake.sessions.peer_of(key)) is not None:
                 made.append(orders.SendAcknowledge(peer, messages.Acknowledge(sequence, number)))
+        for peer, message in self.intake.sessions.written():
+            made += self._open_session(peer, message, now_ns)
         made += [Send(peer, refused) for peer, refused in self.intake.sessions.refuse_ended(cut.head)]
         return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
 

@@ -26,9 +26,13 @@ class Loading:
         """Read what is new of these groups."""
         return [ReadCheckpoint(group, None, self._known(group)) for group in groups]
 
-    def preloaded(self, group: GroupId, chain: Chain) -> RecordNo:
-        """Keep what was read; the newest tag."""
-        self._preloads[group] = self._put_together(group, chain)
+    def preloaded(self, group: GroupId, chain: Chain) -> RecordNo | None:
+        """Keep what was read; the newest tag, or None: what was known before is gone, so it must be read again."""
+        have = self._put_together(group, chain)
+        if not _follow_each_other(have, chain):
+            self.forget(group)
+            return None
+        self._preloads[group] = have
         return max(chain.tags, default=BEFORE_ALL)
 
     def claim(self, group: GroupId, version: MapVersion) -> list[Order]:
@@ -41,7 +45,7 @@ class Loading:
         if version is None:
             raise ValueError("a preload is not restored")
         have = self._put_together(group, chain)
-        if not _follow_each_other(have, chain.base):
+        if not _follow_each_other(have, chain):
             self.forget(group)
             return ReadCheckpoint(group, version, ())
         usable = [have[tag] for tag in sorted(chain.tags) if tag <= silent]
@@ -69,17 +73,17 @@ class Loading:
 
     def _put_together(self, group: GroupId, chain: Chain) -> dict[RecordNo, Increment]:
         known = self._preloads.get(group, {}) | {increment.tag: increment for increment in chain.increments}
-        return {tag: known[tag] for tag in chain.tags}
+        return {tag: known[tag] for tag in chain.tags if tag in known}
 
 
-def _follow_each_other(have: dict[RecordNo, Increment], base: RecordNo | None) -> bool:
-    """Whether each increment continues the one before it.
+def _follow_each_other(have: dict[RecordNo, Increment], chain: Chain) -> bool:
+    """Whether every increment of the chain is there and continues the one before it.
 
     A preload may hold (5, 10] of an owner that has been replaced, while the chain by now has (5, 7] and (7, 10].
     """
-    before = base
-    for tag in sorted(have):
-        if have[tag].since not in (None, before):
+    before = chain.base
+    for tag in sorted(chain.tags):
+        if tag not in have or have[tag].since not in (None, before):
             return False
         before = tag
     return True

@@ -1,7 +1,8 @@
 """Producers' sessions: who may send what next, and what waits to be recorded (docs/design.md §3, producers).
 
-Rule 1: a producer of a stream has one session; opening another fences the older one. The answer tells the sequence to
-        go on with, by what is durable: what waits to be recorded may still be lost, so it is sent again.
+Rule 1: a producer of a stream has one session; opening another fences the older one, and what that one still has
+        waiting is dropped. The answer tells the sequence to go on with, by what is durable; it comes when a record with
+        a batch of this producer, if one is being written, is.
 Rule 2: a batch is taken only if its sequence is the expected one (the first of a new producer is free). A lower one was
         taken before: it is acknowledged once it is durable, and refused only if its checksum is known and differs. A
         higher one is refused with the expected number.
@@ -62,9 +63,13 @@ class Sessions:
         """Why batches were refused; the last few."""
         self._of_peer: dict[Peer, Key] = {}
         self._fresh = 0
+        self._writing: dict[tuple[Key, int], int] = {}
+        """Checksums of the batches in the record that is being written."""
+        self._postponed: dict[Peer, Open] = {}
+        """Sessions that are opened when it is written."""
 
-    def open(self, peer: Peer, message: Open, head: Head, term: Term, now_ns: int) -> Opened | Refuse:
-        """A producer asks for a session (rule 1)."""
+    def open(self, peer: Peer, message: Open, head: Head, term: Term, now_ns: int) -> Opened | Refuse | None:
+        """A producer asks for a session (rule 1); None: it is answered when the record under way is written."""
         if not 0 <= message.stream < self.plan.streams:
             return Refuse(None, f"stream {message.stream} of {self.plan.streams}; name a stream of the query")
         self._fresh += 1
@@ -73,19 +78,21 @@ class Sessions:
         logged, known = head.sessions.get(key), self.producers.get(key)
         if head.clocks[message.stream].ended and logged is None:
             return Refuse(None, self._ended_text(message.stream))
+        if any(key == writing for writing, _ in self._writing):
+            self._postponed[peer] = message
+            return None
         if known is not None and known.peer is not None:
             self._of_peer.pop(known.peer, None)
+        self.waiting = [one for one in self.waiting if one.key != key]
         session = 1 + max(logged.number if logged else 0, known.session if known else 0)
-        expected = known.expected if known else logged.expected if logged else None
-        is_ending = known is not None and known.is_ending
-        self.producers[key] = Producer(session, peer, expected, now_ns, is_ending=is_ending)
+        expected = logged.expected if logged else None
+        self.producers[key] = Producer(session, peer, expected, now_ns)
         self._of_peer[peer] = key
-        if logged is None:
-            return Opened(term, producer, session, None)
-        return Opened(term, producer, session, logged.expected, ended=logged.ended)
+        return Opened(term, producer, session, expected, ended=logged is not None and logged.ended)
 
     def disconnected(self, peer: Peer) -> None:
         """Its session stays; it may come back and go on."""
+        self._postponed.pop(peer, None)
         key = self._of_peer.pop(peer, None)
         if key is not None:
             self.producers[key].peer = None
@@ -119,14 +126,20 @@ class Sessions:
         return None
 
     def _known_already(self, key: Key, push: Push, head: Head) -> Acknowledge | Refuse | None:
-        if any(one.key == key and one.push.sequence == push.sequence for one in self.waiting):
-            return None
+        """A batch below the expected one: it waits, is being written, is recorded, or lies inside another batch."""
+        sums = {one.push.sequence: one.push.checksum for one in self.waiting if one.key == key}
+        sums |= {sequence: checksum for (writing, sequence), checksum in self._writing.items() if writing == key}
         logged = head.sessions.get(key)
-        if logged is None or logged.expected is None or push.sequence >= logged.expected:
-            return None  # it is in the record that is being written
-        if logged.sequence == push.sequence and logged.checksum != push.checksum:
-            return Refuse(push.sequence, f"sequence {push.sequence} was recorded with other rows; number batches anew")
-        return Acknowledge(push.sequence, None)
+        if logged is not None and logged.sequence is not None and logged.checksum is not None:
+            sums[logged.sequence] = logged.checksum
+        if sums.get(push.sequence, push.checksum) != push.checksum:
+            return Refuse(push.sequence, f"sequence {push.sequence} was taken with other rows; number batches anew")
+        if logged is not None and logged.expected is not None and push.sequence < logged.expected:
+            return Acknowledge(push.sequence, None)
+        if push.sequence in sums:
+            return None
+        expected = self.producers[key].expected
+        return Refuse(push.sequence, f"sequence {push.sequence} lies inside a batch, wanted {expected}", expected)
 
     def refuse_ended(self, head: Head) -> list[tuple[Peer, Refuse]]:
         """Batches of producers that opened just before their stream ended: too late."""
@@ -146,7 +159,14 @@ class Sessions:
         """These batches, and everybody who opened a session, are in the record that is being written."""
         gone = {id(one) for one in chosen}
         self.waiting = [one for one in self.waiting if id(one) not in gone]
+        self._writing = {(one.key, one.push.sequence): one.push.checksum for one in chosen}
         for one in chosen:
             self.producers[one.key].heard_ns = now_ns
         for producer in self.producers.values():
             producer.has_joined = True
+
+    def written(self) -> list[tuple[Peer, Open]]:
+        """The record is durable: who may open a session now."""
+        self._writing = {}
+        postponed, self._postponed = self._postponed, {}
+        return list(postponed.items())

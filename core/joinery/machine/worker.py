@@ -248,9 +248,13 @@ class WorkerMachine:
 
     def _checkpoint_read(self, fact: facts.CheckpointRead) -> list[Order]:
         if fact.version is None:
+            if self.versions[fact.group]:
+                return []
             tag = self.loading.preloaded(fact.group, fact.chain)
+            if tag is None:
+                return self.loading.preload([fact.group])
             done = messages.Preloaded(np.array([fact.group], np.int64), np.array([tag], np.int64))
-            return self._to_gateway(done) if not self.versions[fact.group] else []
+            return self._to_gateway(done)
         if self.versions[fact.group] != fact.version or self.here[fact.group]:
             return []
         return [self.loading.restore(fact, RecordNo(int(self.silent[fact.group])), self.changes)]

@@ -153,8 +153,10 @@ class Feed:
         self.cuts: list[Cut] = []
         self._session: dict[Peer, int] = {}
         self._next: dict[Peer, int] = {}
+        self.postponed: list[tuple[Peer, Open]] = []
+        """Who may open a session since the last record is durable."""
 
-    def open(self, name: str = "p", stream: int = 0, *, now: int = 0, peer: str = "") -> Opened | Refuse:
+    def open(self, name: str = "p", stream: int = 0, *, now: int = 0, peer: str = "") -> Opened | Refuse | None:
         at = Peer(peer or f"{stream}/{name}")
         message = Open(stream, ProducerId(name) if name else None)
         answer = self.intake.sessions.open(at, message, self.intake.head, Term(1), now)
@@ -183,6 +185,7 @@ class Feed:
         made = self.begin(now, only)
         assert made is not None
         self.intake.head = made.head
+        self.postponed = self.intake.sessions.written()
         self.cuts.append(made)
         return made
 

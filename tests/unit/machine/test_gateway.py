@@ -199,12 +199,13 @@ def test_a_producer_that_is_gone_is_not_acknowledged(driver: Driver) -> None:
     assert [] == acknowledged(driver.durable())
 
 
-def test_a_producer_that_came_back_is_acknowledged_where_it_is_now(driver: Driver) -> None:
+def test_a_producer_that_came_back_hears_what_is_durable_when_it_is(driver: Driver) -> None:
     driver.push(A, 0, (1, 1))
     driver.tell(facts.Disconnected(A))
     again = Peer("a again")
-    driver.say(again, messages.Open(0, ProducerId(A)))
-    assert [(again, 0)] == [(peer, sequence) for peer, sequence, _ in acknowledged(driver.durable())]
+    assert [] == sent(driver.say(again, messages.Open(0, ProducerId(A))), Opened)
+    ((peer, opened),) = sent(driver.durable(), Opened)
+    assert (again, 1) == (peer, opened.expected)
 
 
 def test_a_session_is_answered_at_once(driver: Driver) -> None:

@@ -1,9 +1,11 @@
 """Producers' sessions: who may send what next, by what is durable."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
-from joinery.machine.messages import Acknowledge, Opened, Push, Refuse
+from joinery.machine.messages import Acknowledge, Open, Opened, Push, Refuse
 from joinery.model.ids import Peer, ProducerId, Term
 from tests.unit.machine.building import Feed, push, rows
 
@@ -73,13 +75,37 @@ def test_opening_again_does_not_count_what_waits_to_be_recorded(feed: Feed) -> N
     assert 1 == answer.expected
 
 
-def test_opening_again_does_not_count_what_is_being_written(feed: Feed) -> None:
+def test_opening_again_is_answered_when_the_record_that_is_being_written_is_durable(feed: Feed) -> None:
     recorded(feed)
     feed.send(0, (5, 5))
-    feed.begin()
+    made = feed.begin()
+    assert made is not None
+    assert None is feed.open("p")
+    feed.intake.head = made.head
+    assert [("0/p", Open(0, ProducerId("p")))] == feed.intake.sessions.written()
     answer = feed.open("p")
     assert isinstance(answer, Opened)
-    assert 1 == answer.expected
+    assert 2 == answer.expected
+
+
+def test_opening_again_drops_what_the_older_session_has_waiting(feed: Feed) -> None:
+    feed.send(0, (5, 5))
+    feed.open("p")
+    assert [] == feed.intake.sessions.waiting
+
+
+def test_a_restarted_producer_is_not_acknowledged_for_the_rows_of_its_older_session(feed: Feed) -> None:
+    feed.send(0, (5, 5))
+    feed.open("p")
+    assert None is feed.push(PEER, push(2, 0, (6, 6)))
+    assert [6] == feed.cut().record.batches[0].rows.column("k").to_pylist()
+
+
+def test_a_sequence_inside_a_batch_that_waits_is_refused_with_the_expected_one(feed: Feed) -> None:
+    feed.push(PEER, replace(push(1, 0, (1, 1)), next_sequence=10))
+    answer = feed.push(PEER, push(1, 4, (1, 1)))
+    assert isinstance(answer, Refuse)
+    assert 10 == answer.expected
 
 
 def test_sessions_go_on_rising_after_a_restart_of_the_gateway(feed: Feed) -> None:
@@ -203,7 +229,7 @@ def test_the_last_durable_sequence_with_another_checksum_is_refused(feed: Feed) 
     recorded(feed)
     answer = feed.push(PEER, push(1, 0, (99, 99)))
     assert isinstance(answer, Refuse)
-    assert "was recorded with other rows" in answer.reason
+    assert "was taken with other rows" in answer.reason
 
 
 def test_an_older_sequence_is_acknowledged_because_its_checksum_is_not_known_any_more(feed: Feed) -> None:
@@ -242,10 +268,10 @@ def test_a_producer_whose_end_is_durable_may_send_no_more_after_a_restart_of_the
     assert "had ended" in answer.reason
 
 
-def test_an_end_that_waits_is_remembered_in_a_new_session(feed: Feed) -> None:
+def test_an_end_that_waits_is_forgotten_with_its_session(feed: Feed) -> None:
     feed.send(0, (1, 1), end=True)
     feed.open("p")
-    assert isinstance(feed.push(PEER, push(2, 1, (2, 2))), Refuse)
+    assert None is feed.push(PEER, push(2, 0, (2, 2)))
 
 
 def test_a_batch_sent_again_after_the_end_of_its_stream_is_acknowledged(feed: Feed) -> None:

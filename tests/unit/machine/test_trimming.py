@@ -177,6 +177,18 @@ def test_in_order_the_log_keeps_the_records_with_rows_that_are_not_released(trim
     assert (feed.cuts[2].head, RecordNo(1)) == trimming.trim_log()
 
 
+def test_in_order_a_row_exactly_at_the_smallest_watermark_is_not_released(trimming: Trimming) -> None:
+    feed = Feed(spec_of({"count": 2}, "30ns"))
+    for time in (10, 20):
+        feed.send(0, (1, time))
+        feed.send(1, (1, time))
+        feed.cut()
+    recorded(trimming, feed)
+    tag(trimming, 1)
+    trimming.advance(committed(1, 1))
+    assert (feed.cuts[1].head, RecordNo(1)) == trimming.trim_log()
+
+
 def test_in_order_the_log_keeps_nothing_when_all_is_released(trimming: Trimming) -> None:
     feed = Feed(spec_of({"count": 2}, "30ns"))
     for time in (10, 20, 30):

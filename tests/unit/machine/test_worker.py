@@ -399,6 +399,13 @@ def test_a_full_cache_never_stops_a_worker_with_a_collector(small: Driver) -> No
     assert [0, 1, 2, 3, 4] == [upto for _, _, upto, _ in emitted(made)]
 
 
+def test_a_cache_that_is_exactly_full_does_not_stop_a_worker_with_a_collector() -> None:
+    driver = Driver(retain=32).connect()  # one result row
+    driver.assign(0)
+    driver.batch(-1, 0)
+    assert (True, 1) == (driver.machine.retention.is_full, len(of(driver.batch(0, 1), JoinBatch)))
+
+
 def test_a_full_cache_stops_a_worker_without_a_collector(small: Driver) -> None:
     small.tell(facts.Disconnected(COLLECTOR))
     first, second = small.batch(-1, 0), small.batch(0, 1)
