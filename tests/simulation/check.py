@@ -8,6 +8,7 @@ they were sent), missing, extra, duplicate (with `late` before them for the late
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from joinery.join.results import Kind, ResultPart
@@ -57,7 +58,7 @@ def judge(schedule: Schedule, log: LogReader, parts: Sequence[ResultPart]) -> li
     complaints += _differences("late ", late, naive.late(known.rows), named.row)
     if not complaints:
         complaints += _rendered(question, known, parts)
-        complaints += _times(log, known, results)
+        complaints += _times(schedule, log, known, results)
     return complaints + list(_order(schedule, log, results))
 
 
@@ -111,25 +112,42 @@ def _rendered(question: Question, known: Prefix, parts: Sequence[ResultPart]) ->
         yield f"late rendered: {comparison}".replace("\n", ";")
 
 
-def _times(log: LogReader, known: Prefix, results: Sequence[ResultPart]) -> Iterable[str]:
+def _times(schedule: Schedule, log: LogReader, known: Prefix, results: Sequence[ResultPart]) -> Iterable[str]:
     """The time of a result: of its latest member; of a row that closed alone, the end of its window.
 
-    Not of a semi join, whose row may appear with any of its partners, nor after a change of the window that closes it.
+    A row of a semi join has the time of its first partner in the log, if that is later; it matters only for output in
+    order, where a row that is made again must have the time that it had. After a change of the windows nothing is said
+    of rows that close alone: it depends on which window closed them.
     """
-    question = log.question
-    if question.type == "semi" or known.changes:
+    question, time_of = log.question, {(row.stream, row.position): row.time for row in known.rows}
+    if question.type == "semi" and schedule.query.get("output", {}).get("order") != "time":
         return
-    time_of = {(row.stream, row.position): row.time for row in known.rows}
+    partners = _first_partners(question, known) if question.type == "semi" else {}
     for part in results:
         for result, found in zip(identities(question, part), part.times.tolist(), strict=True):
             members = [(stream, at) for stream, at in enumerate(result) if at is not None]
-            wanted = max(time_of[member] for member in members)
+            is_alone = len(members) == 1 and question.type != "semi"
+            if is_alone and known.changes:
+                continue
             window = question.windows[members[0][0]]
-            if len(members) == 1 and isinstance(window, Time):
+            partner = partners.get(members[0][1])
+            wanted = max(time_of[member] for member in members + ([] if partner is None else [(1, partner)]))
+            if is_alone and isinstance(window, Time):
                 wanted += window.ns
             if found != wanted:
                 yield f"time: {_Names(question, known.rows).result(result)} has time {found}, wanted {wanted}"
                 return
+
+
+def _first_partners(question: Question, known: Prefix) -> dict[int, int]:
+    """The partner with which each row of stream 0 met first: by position, in order by place."""
+    places = {row.position: row.place if question.in_order else row.position for row in known.rows if row.stream == 1}
+    inner = replace(question, type="inner", select=None, filter=None)
+    found: dict[int, int] = {}
+    for first, second in naive.join(inner, known.rows, known.changes, known.final):
+        if first not in found or places[second] < places[found[first]]:
+            found[first] = second
+    return found
 
 
 def _order(schedule: Schedule, log: LogReader, results: Sequence[ResultPart]) -> Iterable[str]:

@@ -23,7 +23,7 @@ def random_schedule(seed: int) -> Schedule:
     traffic, scripts = random_traffic(draw, query)
     workers = draw.weighted({1: 0.2, 2: 0.4, 3: 0.3, 4: 0.1})
     query["replicas"] = workers
-    return Schedule(
+    schedule = Schedule(
         seed=seed,
         query=query,
         scripts=scripts,
@@ -33,6 +33,9 @@ def random_schedule(seed: int) -> Schedule:
         retain_bytes=draw.pick((0, 200, 1000)) if draw.chance(0.3) else 1 << 25,
         deadline_ns=DEADLINE_NS,
     )
+    if draw.chance(0.1):
+        query["sinks"] = [{"file": {"path": "results.parquet"}}, {"count": {}}]
+    return schedule
 
 
 def kinds(schedule: Schedule) -> set[str]:
@@ -46,7 +49,7 @@ def kinds(schedule: Schedule) -> set[str]:
         f"faults {len(schedule.faults)}",
         *(
             word
-            for word in ("filter", "select", "output", "alignment", "worker", "results", "scaling")
+            for word in ("filter", "select", "output", "alignment", "worker", "results", "scaling", "sinks")
             if word in query
         ),
         *(["few results kept"] if schedule.retain_bytes <= 1000 else []),

@@ -15,7 +15,7 @@ Complaints = Callable[[Schedule], list[str]]
 
 BUDGET: Final = 250
 """Runs at most."""
-OPTIONAL: Final = ("select", "filter", "alignment", "worker", "results", "scaling", "fineTuning", "output")
+OPTIONAL: Final = ("select", "filter", "alignment", "worker", "results", "scaling", "fineTuning", "output", "sinks")
 PLAIN_BYTES: Final = 1 << 25
 PLAIN_EPOCHS: Final = {"distribution": "5ms", "reorganization": "50ms", "subgroups": 1}
 

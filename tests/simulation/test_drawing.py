@@ -18,7 +18,7 @@ WANTED = {
     *(f"faults {count}" for count in (0, 1, 2, 3, 4)),
     *(f"producers {count}" for count in (1, 2, 3)),
     *(f"rows {count}" for count in range(1, 9)),
-    *("filter", "select", "where", "output", "exact order", "alignment", "worker", "results", "scaling"),
+    *("filter", "select", "where", "output", "exact order", "alignment", "worker", "results", "scaling", "sinks"),
     *("arrival time", "lateness", "lateness zero", "never idle", "null keys", "key int64", "key string"),
     *("a producer joins later", "end alone", "end with rows", "few results kept"),
     *(f"step {kind}" for kind in ("AddWorker", "DrainLast", "MoveGroup", "Change")),

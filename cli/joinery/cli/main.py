@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from joinery.cli import simulate
+from joinery.cli import run, simulate
 
 app = typer.Typer(
     name="joinery",
@@ -15,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(simulate.app, name="simulate")
+app.command(help=run.RUN_HELP)(run.run)
 
 
 @app.callback()

@@ -1,0 +1,186 @@
+"""Connections between processes: a bidirectional gRPC stream each, messages in their order, told as facts.
+
+The side that listens names each connection anew; the side that dials knows the other by its role and dials again by
+itself. Encoding happens on the thread that sends, decoding on the thread that reads: never on the machine's thread.
+"""
+
+import itertools
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import grpc
+
+from joinery.adapters.codec import BadMessage, WireError
+from joinery.adapters.conversations import Conversation
+from joinery.adapters.shell import Shell
+from joinery.machine.facts import Connected, Disconnected, Received
+from joinery.machine.messages import Message, Refuse
+from joinery.model.ids import OPERATOR, Peer
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES: Final = 64 << 20
+"""Far above what is sent (about 1 MB); a message beyond it is a mistake or an attack."""
+OPTIONS: Final = (
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+RETRY_S: Final = 0.2
+ROLE: Final = "joinery-role"
+"""Metadata of a call: the operator says who it is, so that it keeps its name."""
+
+
+class Line:
+    """What is to be sent on one connection."""
+
+    def __init__(self) -> None:
+        self._out: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+
+    def send(self, message: Message) -> None:
+        self._out.put(message)
+
+    def close(self) -> None:
+        self._out.put(None)
+
+    def __iter__(self) -> Iterator[Message]:
+        while (message := self._out.get()) is not None:
+            yield message
+
+
+class Listener:
+    """Serves conversations; every connection becomes a peer of the machine."""
+
+    def __init__(self, shell: Shell, address: str, conversations: Sequence[Conversation], max_peers: int = 256) -> None:
+        self._shell = shell
+        self._lines: dict[Peer, Line] = {}
+        self._numbers = itertools.count(1)
+        self._server = grpc.server(ThreadPoolExecutor(max_peers, "link"), options=OPTIONS)
+        services: dict[str, dict[str, Any]] = {}
+        for one in conversations:
+            services.setdefault(one.service, {})[one.method] = grpc.stream_stream_rpc_method_handler(
+                partial(self._serve, one), response_serializer=one.encode_down
+            )
+        handlers = [grpc.method_handlers_generic_handler(service, methods) for service, methods in services.items()]
+        self._server.add_generic_rpc_handlers(tuple(handlers))
+        self.port = self._server.add_insecure_port(address)
+        self._server.start()
+
+    def _serve(self, talk: Conversation, requests: Iterator[bytes], context: Any) -> Iterator[Message]:
+        role = dict(context.invocation_metadata()).get(ROLE)
+        peer = OPERATOR if role == OPERATOR else Peer(f"{context.peer()}#{next(self._numbers)}")
+        line = Line()
+        self._lines[peer] = line
+        context.add_callback(line.close)
+        context.send_initial_metadata(())
+        self._shell.tell(Connected(peer))
+        threading.Thread(target=self._read, args=(peer, line, talk, requests), name=f"read {peer}", daemon=True).start()
+        yield from line
+        self._lines.pop(peer, None)
+
+    def _read(self, peer: Peer, line: Line, talk: Conversation, requests: Iterator[bytes]) -> None:
+        """Until the connection ends; a peer that cannot be understood is told why, and the connection closed."""
+        try:
+            for data in requests:
+                self._shell.tell(Received(peer, talk.decode_up(data)))
+        except BadMessage as bad:
+            line.send(Refuse(bad.sequence, str(bad)))
+        except WireError as error:
+            log.warning("%s sent what cannot be read: %s", peer, error)
+        except grpc.RpcError as broken:
+            log.debug("%s is gone: %s", peer, broken)
+        finally:
+            self._lines.pop(peer, None)
+            line.close()
+            self._shell.tell(Disconnected(peer))
+
+    def send(self, peer: Peer, message: Message) -> bool:
+        """False: there is no such connection (any more)."""
+        line = self._lines.get(peer)
+        if line is not None:
+            line.send(message)
+        return line is not None
+
+    def disconnect(self, peer: Peer) -> None:
+        line = self._lines.pop(peer, None)
+        if line is not None:
+            line.close()
+
+    def close(self) -> None:
+        """No more connections; those that are open are ended."""
+        for line in list(self._lines.values()):
+            line.close()
+        self._server.stop(grace=1).wait(timeout=3)
+
+
+class Dialer(threading.Thread):
+    """Keeps one connection to a peer up, as long as it is wanted."""
+
+    def __init__(
+        self, shell: Shell, peer: Peer, address: Callable[[], str | None], talk: Conversation, role: str = ""
+    ) -> None:
+        super().__init__(name=f"dial {peer}", daemon=True)
+        self._role = role
+        self._shell, self._peer, self._address, self._talk = shell, peer, address, talk
+        self._line: Line | None = None
+        self._call: Any = None
+        self._closed = threading.Event()
+        self.start()
+
+    def send(self, message: Message) -> bool:
+        """False: the connection is down."""
+        line = self._line
+        if line is not None:
+            line.send(message)
+        return line is not None
+
+    def disconnect(self) -> None:
+        if self._call is not None:
+            self._call.cancel()
+
+    def close(self) -> None:
+        """Hang up for good, after what was sent has left."""
+        self._closed.set()
+        if self._line is not None:
+            self._line.close()
+        self.join(timeout=2)
+        self.disconnect()
+
+    def run(self) -> None:
+        while not self._closed.is_set():
+            address = self._address()
+            if address is not None:
+                with grpc.insecure_channel(address, options=OPTIONS) as channel:
+                    self._talk_on(channel)
+            self._closed.wait(RETRY_S)
+
+    def _talk_on(self, channel: grpc.Channel) -> None:
+        line = Line()
+        call = channel.stream_stream(
+            f"/{self._talk.service}/{self._talk.method}",
+            request_serializer=self._talk.encode_up,
+            response_deserializer=self._talk.decode_down,
+        )(iter(line), metadata=((ROLE, self._role),))
+        self._call = call
+        try:
+            call.initial_metadata()  # comes when the other side has accepted
+            if call.is_active():
+                self._line = line
+                self._shell.tell(Connected(self._peer))
+                for message in call:
+                    self._shell.tell(Received(self._peer, message))
+        except grpc.RpcError as broken:
+            log.debug("%s is down: %s", self._peer, broken)  # dialled again
+        finally:
+            line.close()
+            was_up, self._line = self._line is not None, None
+            if was_up:
+                self._shell.tell(Disconnected(self._peer))

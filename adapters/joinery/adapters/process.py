@@ -1,0 +1,110 @@
+"""One process of the service: a machine, its shell, its stores, its connections; wired the same for every role."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from joinery.adapters.conversations import Conversation
+from joinery.adapters.links import Dialer, Listener
+from joinery.adapters.shell import Machine, ModuleRunner, Recorder, Shell, StoreRunner
+from joinery.machine import orders
+from joinery.machine.calls import STORE_ORDERS, Calls
+from joinery.machine.facts import Connected, Disconnected, Fact
+from joinery.machine.messages import Message
+from joinery.machine.orders import Order
+from joinery.model.ids import Peer
+
+MODULE_ORDERS = (
+    orders.JoinBatch,
+    orders.TakeIncrements,
+    orders.RestoreGroup,
+    orders.DropGroups,
+    orders.MeasureState,
+)
+
+
+class Process:
+    """Runs a machine with real stores and real connections."""
+
+    def __init__(self, machine: Machine, calls: Calls, *, recorder: Recorder | None = None) -> None:
+        self.shell = Shell(machine, calls.instance, recorder=recorder)
+        self._calls = calls
+        self._stores = StoreRunner("stores", self.shell)
+        self._listener: Listener | None = None
+        self._dialers: dict[Peer, Dialer] = {}
+        self._inside: dict[Peer, Callable[[Message], None]] = {}
+        """Peers that live in this process."""
+        self._closers: list[Callable[[], None]] = []
+        self.shell.carrying(dict.fromkeys(STORE_ORDERS, self._ask))
+        sends = (orders.Send, orders.SendAcknowledge, orders.SendExchange, orders.Emit)
+        self.shell.carrying(dict.fromkeys(sends, self._send))
+        self.shell.carrying({orders.Disconnect: self._disconnect, orders.Take: _nothing})
+
+    # --- wiring
+
+    def listen(self, address: str, talks: Sequence[Conversation]) -> int:
+        """Serve these conversations; the port."""
+        self._listener = Listener(self.shell, address, talks)
+        self._closers.append(self._listener.close)
+        return self._listener.port
+
+    def dial(self, peer: Peer, address: Callable[[], str | None], talk: Conversation, role: str = "") -> None:
+        """Keep a connection to a peer up."""
+        self._dialers[peer] = Dialer(self.shell, peer, address, talk, role)
+        self._closers.append(self._dialers[peer].close)
+
+    def attach(self, peer: Peer, receive: Callable[[Message], None]) -> None:
+        """A peer inside this process: what is sent to it goes to `receive`."""
+        self._inside[peer] = receive
+        self.shell.tell(Connected(peer))
+
+    def detach(self, peer: Peer) -> None:
+        """The peer inside has ended."""
+        if self._inside.pop(peer, None) is not None:
+            self.shell.tell(Disconnected(peer))
+
+    def joining(self, perform: Callable[[Any], Iterator[Fact]]) -> None:
+        """A worker's join module, on a thread of its own."""
+        module = ModuleRunner(perform, self.shell)
+        self.shell.carrying(dict.fromkeys(MODULE_ORDERS, module.order))
+        self._closers.append(module.close)
+
+    # --- life
+
+    def run(self) -> str:
+        """Until the machine stops, or is stopped; why."""
+        try:
+            return self.shell.run()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End what was started, the last first."""
+        self.shell.stop("closed")
+        closers, self._closers = self._closers, []
+        for close in reversed(closers):
+            close()
+        self._stores.close()
+
+    # --- orders
+
+    def _ask(self, order: Order) -> None:
+        self._stores.ask(lambda: self._calls.carry_out(order))
+
+    def _send(self, order: Any) -> None:
+        if (receive := self._inside.get(order.to)) is not None:
+            receive(order.message)
+        elif (dialer := self._dialers.get(order.to)) is not None:
+            dialer.send(order.message)
+        elif self._listener is not None:
+            self._listener.send(order.to, order.message)
+
+    def _disconnect(self, order: orders.Disconnect) -> None:
+        if (dialer := self._dialers.get(order.peer)) is not None:
+            dialer.disconnect()
+        elif self._listener is not None:
+            self._listener.disconnect(order.peer)
+
+
+def _nothing(order: Order) -> None:
+    """For whoever watches."""
+    del order

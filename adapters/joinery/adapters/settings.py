@@ -1,0 +1,67 @@
+"""What every process of the service is told at its start: flags, the same names for all roles."""
+
+import argparse
+import signal
+import socket
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from joinery.adapters.process import Process
+from joinery.join.plan import JoinPlan
+from joinery.model.spec import JoinQuery, JoinQuerySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The flags of one process."""
+
+    query: Path
+    """The query file; paths in it are relative to its folder."""
+    name: str
+    """Role and ordinal: gateway, collector, worker-0."""
+    listen: str
+    """Address to serve on; empty: this role serves nothing."""
+    gateway: str
+    collector: str
+    redis: str
+
+    @property
+    def instance(self) -> str:
+        """A name that no other process has: drawn at the start."""
+        return f"{self.name}/{uuid.uuid4().hex[:12]}"
+
+    def spec(self) -> JoinQuerySpec:
+        """The query, checked."""
+        return JoinQuery.parse_yaml(self.query.read_text()).spec
+
+
+def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
+    """The flags of a role."""
+    parser = argparse.ArgumentParser(prog=f"python -m joinery.{role}", description=f"Runs the {role} of one query.")
+    parser.add_argument("--query", type=Path, required=True, help="the JoinQuery file")
+    parser.add_argument("--name", default=role, help="name of this process, such as worker-0")
+    parser.add_argument("--listen", default="", help="address to serve on, such as 127.0.0.1:7001")
+    parser.add_argument("--gateway", default="", help="address of the gateway")
+    parser.add_argument("--collector", default="", help="address of the collector")
+    parser.add_argument("--redis", default="", help="URL of the Redis that holds checkpoints and commits")
+    return Settings(**vars(parser.parse_args(arguments)))
+
+
+def plan_of(settings: Settings) -> tuple[JoinQuerySpec, JoinPlan]:
+    """The query and its plan."""
+    spec = settings.spec()
+    return spec, JoinPlan.of(spec)
+
+
+def stop_on_signals(process: Process) -> None:
+    """SIGTERM and Ctrl-C end the process in order."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda got, _: process.shell.stop(f"{signal.Signals(got).name} came"))
+
+
+def free_port() -> int:
+    """A port on this machine that nobody uses just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

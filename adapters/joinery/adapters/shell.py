@@ -1,0 +1,177 @@
+"""The loop around a machine: facts in, one at a time; orders out, in their order. It decides nothing.
+
+One thread runs the machine. Everything that takes time has a thread of its own and comes back as a fact: the stores
+(`StoreRunner`), the join (`ModuleRunner`), the connections (`links`). So a machine never waits, and what it did can be
+repeated from the facts that it was told (`Recorder`).
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from joinery.machine.facts import Fact, Started, Tick
+from joinery.machine.orders import Order, Stop, WakeAt
+from joinery.model.errors import Bug, TryAgain
+
+Carry = Mapping[type[Any], Callable[[Any], None]]
+"""How each kind of order is carried out."""
+FIRST_PAUSE_S: Final = 0.02
+LONGEST_PAUSE_S: Final = 1.0
+"""A store that does not answer is asked again after a pause that doubles up to this."""
+
+
+class Machine(Protocol):
+    """What a shell needs of a machine."""
+
+    def handle(self, fact: Fact, now_ns: int) -> list[Order]: ...
+
+
+class Recorder(Protocol):
+    """Keeps what a machine was told and what it ordered."""
+
+    def saw(self, now_ns: int, fact: Fact, orders: list[Order]) -> None: ...
+
+
+class Shell:
+    """Runs one machine until it orders `Stop`."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        instance: str,
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.machine, self.instance = machine, instance
+        self.stopped_because: str | None = None
+        self._now_ns, self._recorder = now_ns, recorder
+        self._facts: queue.SimpleQueue[Fact | None] = queue.SimpleQueue()
+        self._wake_ns: int | None = None
+        self._carry: dict[type[Any], Callable[[Any], None]] = {WakeAt: self._set_alarm, Stop: self._stop}
+
+    def carrying(self, carry: Carry) -> "Shell":
+        """Also able to carry out these orders."""
+        self._carry.update(carry)
+        return self
+
+    def tell(self, fact: Fact) -> None:
+        """A fact for the machine; from any thread."""
+        self._facts.put(fact)
+
+    def stop(self, because: str) -> None:
+        """End the loop from outside, before the next fact."""
+        self.stopped_because = self.stopped_because or because
+        self._facts.put(None)
+
+    def run(self) -> str:
+        """Until the machine, or somebody else, says stop; why."""
+        self._handle(Started(self.instance))
+        while self.stopped_because is None:
+            fact = self._next()
+            if fact is not None:
+                self._handle(fact)
+        return self.stopped_because
+
+    def _next(self) -> Fact | None:
+        """The alarm if it has rung, else the next fact, else the alarm when it rings."""
+        wait_s = None
+        if self._wake_ns is not None:
+            wait_s = (self._wake_ns - self._now_ns()) / 1e9
+        if wait_s is not None and wait_s <= 0:
+            self._wake_ns = None
+            return Tick()
+        try:
+            return self._facts.get(timeout=wait_s)
+        except queue.Empty:
+            self._wake_ns = None
+            return Tick()
+
+    def _handle(self, fact: Fact) -> None:
+        now_ns = self._now_ns()
+        orders = self.machine.handle(fact, now_ns)
+        if self._recorder is not None:
+            self._recorder.saw(now_ns, fact, orders)
+        for order in orders:
+            carry = self._carry.get(type(order))
+            if carry is None:
+                raise Bug(f"nobody carries out {type(order).__name__}")
+            carry(order)
+
+    def _set_alarm(self, order: WakeAt) -> None:
+        self._wake_ns = order.at_ns
+
+    def _stop(self, order: Stop) -> None:
+        self.stopped_because = order.because
+
+
+class Worker(threading.Thread):
+    """A thread that works through tasks one after the other; a task that fails ends the shell with its error."""
+
+    def __init__(self, name: str, shell: Shell) -> None:
+        super().__init__(name=name, daemon=True)
+        self._shell = shell
+        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self.error: BaseException | None = None
+        self.start()
+
+    def put(self, task: Callable[[], None]) -> None:
+        self._tasks.put(task)
+
+    def close(self) -> None:
+        """Finish what was put, then end."""
+        self._tasks.put(None)
+        self.join(timeout=10)
+
+    def run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                task()
+            except BaseException as error:
+                self.error = error
+                self._shell.stop(f"{self.name}: {type(error).__name__}: {error}")
+                return
+
+
+class StoreRunner:
+    """Calls to a store, in their order, each repeated until it is answered (`ports`, rule 1)."""
+
+    def __init__(self, name: str, shell: Shell) -> None:
+        self._shell, self._thread = shell, Worker(name, shell)
+        self.close = self._thread.close
+
+    def ask(self, call: Callable[[], Fact | None]) -> None:
+        """Call the store; its answer, if it has one, is told to the machine."""
+        self._thread.put(lambda: self._repeat(call))
+
+    def _repeat(self, call: Callable[[], Fact | None]) -> None:
+        pause_s = FIRST_PAUSE_S
+        while self._shell.stopped_because is None:
+            try:
+                fact = call()
+            except TryAgain:
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                continue
+            if fact is not None:
+                self._shell.tell(fact)
+            return
+
+
+class ModuleRunner:
+    """A worker's join module on its own thread; what it finds is told as it comes."""
+
+    def __init__(self, perform: Callable[[Any], Iterator[Fact]], shell: Shell) -> None:
+        self._perform, self._shell = perform, shell
+        self._thread = Worker("join", shell)
+        self.close = self._thread.close
+
+    def order(self, order: Order) -> None:
+        """Do this after everything that was ordered before."""
+        self._thread.put(lambda: self._run(order))
+
+    def _run(self, order: Order) -> None:
+        for fact in self._perform(order):
+            self._shell.tell(fact)

@@ -1,0 +1,1 @@
+"""The gateway: ingests, records, buffers, distributes in slots, reorganizes."""

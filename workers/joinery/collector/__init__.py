@@ -1,0 +1,1 @@
+"""The collector: takes the workers' results, commits them once, feeds sinks and subscribers."""

@@ -1,0 +1,1 @@
+"""A worker: owns partition-groups, keeps their windows, joins."""
