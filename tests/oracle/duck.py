@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the SQL is built from names and conditions that the tests themselves write
 """The second truth, for large inputs: the rules of docs/design.md §2 as one SQL query, without any code of the first.
 
 Input is one Arrow table per stream: `_position`, `_time`, `_late`, `_record`, and the stream's columns. Output is an
