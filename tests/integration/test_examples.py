@@ -1,0 +1,27 @@
+"""The examples that are queries run as their README says, and give what DuckDB gives."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+
+from tests.integration.test_run import joinery
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TRUTH = """
+select o.order_id, o.cost, f.clerk_id
+from '{folder}/orders.csv' o left join '{folder}/fulfilments.csv' f
+on o.order_id = f.order_id and o.cost > 10 and o.ts between f.ts - 600000000 and f.ts
+"""
+
+
+def test_orders_and_fulfilments(tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLES / "01-orders-fulfilments", folder, ignore=shutil.ignore_patterns("results.*"))
+    done = joinery("run", str(folder / "query.yaml"))
+    assert 0 == done.returncode, done.stderr
+    with duckdb.connect() as connection:
+        expected = connection.execute(TRUTH.format(folder=folder)).fetchall()
+        found = connection.execute(f"select * from '{folder}/results.csv'").fetchall()
+    assert Counter(expected) == Counter(found)
