@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,12 +38,11 @@ def process_of(server: EmbeddedRedis) -> int:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files go in this test."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
+def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary files go in this test; not in pytest's own folder, whose path is too long for a socket."""
+    with tempfile.TemporaryDirectory(prefix="j-") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(("durability", "appendonly"), [("memory", "no"), ("wal", "yes")])

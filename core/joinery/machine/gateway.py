@@ -24,7 +24,7 @@ from joinery.join.plan import JoinPlan
 from joinery.machine import facts, messages, orders
 from joinery.machine.backlog import Backlog
 from joinery.machine.facts import Fact
-from joinery.machine.intake import Cut, Intake, first_head
+from joinery.machine.intake import NO_STREAM, Cut, Intake, first_head
 from joinery.machine.moving import Moves
 from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
@@ -124,9 +124,17 @@ class GatewayMachine:
     # --- clock
 
     def _tick(self, now_ns: int) -> list[Order]:
+        self._mind_the_clock(now_ns)
         made = self._found_map(now_ns) + self.reorganizing.welcome() + self._lose_workers(now_ns)
         made += self.reorganizing.tick(self.term, now_ns)
         return made + self.serving.serve(self.backlog, self.intake.head.changes, now_ns)
+
+    def _mind_the_clock(self, now_ns: int) -> None:
+        """A clock that was set back must not make everybody wait until it is where it was."""
+        self.serving.clock_is(now_ns)
+        self.reorganizing.next_ns = min(self.reorganizing.next_ns, now_ns + self.spec.epochs.reorganization)
+        self.workforce.clock_is(now_ns)
+        self.intake.sessions.clock_is(now_ns)
 
     def _after(self, now_ns: int) -> list[Order]:
         """What may have become possible by any fact: a record, an early slot, the end; and when to look again."""
@@ -272,9 +280,9 @@ class GatewayMachine:
         if self._appending is not None or self.serving.unsent_bytes(self.backlog) > MAX_UNSENT_BYTES:
             return []
         memory = self.reorganizing.memory_share
-        if memory >= 1:
-            return []
         only = self.intake.slowest_stream() if memory > self.reorganizing.memory_high else None
+        if memory >= 1:
+            only = NO_STREAM  # records without rows go on: a clock or a silence may free what is held
         self._appending = self.intake.cut(self.term, now_ns, only)
         if self._appending is None:
             return []

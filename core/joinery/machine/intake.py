@@ -33,6 +33,8 @@ from joinery.window.watermark import StreamClock
 MAX_RECORD_BYTES: Final = 4 << 20
 """A record ends when it holds so many bytes; the rest waits for the next."""
 NEVER: Final = UNBOUNDED
+NO_STREAM: Final = -1
+"""Of no stream: only what has no rows is recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +64,8 @@ class Intake:
         self._change: ChangeSpec | None = None
         self._told_ns = 0
         """When the last record was cut."""
+        self._opened_ns = 0
+        """Since when those who were live before a restart have been silent."""
         self._quiet_ns = spec.epochs.reorganization // 4
 
     # --- restart
@@ -73,7 +77,7 @@ class Intake:
 
         Gives the records from before the head, with their greatest timely times, and those after it as they were cut.
         """
-        self.head, self._told_ns = head, now_ns
+        self.head, self._told_ns, self._opened_ns = head, now_ns, now_ns
         kept: list[tuple[RecordNo, int]] = []
         cuts: list[Cut] = []
         self.release = Release(self.plan.streams, head.counts)
@@ -261,7 +265,7 @@ class Intake:
         timeout, producer = self.head.idle_timeout_ns[key[0]], self.sessions.producers.get(key)
         if timeout >= NEVER or any(one.key == key for one in self.sessions.waiting):
             return None
-        return (producer.heard_ns if producer else self._told_ns) + timeout
+        return (producer.heard_ns if producer else self._opened_ns) + timeout
 
     def _has_ended(self, key: Key) -> bool:
         logged = self.head.sessions.get(key)

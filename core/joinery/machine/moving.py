@@ -35,7 +35,7 @@ class Moving:
     move: Move
     step: Step = Step.CHECKPOINT
     tag: int = BEFORE_ALL
-    """The newest tag that the consumer has read."""
+    """The first tag that the consumer has read; it follows newer ones, which may never be all committed."""
 
 
 class Moves:
@@ -83,7 +83,7 @@ class Moves:
         made: list[Order] = []
         for group in groups.tolist():
             if moving := self.under_way.get(GroupId(group)):
-                moving.step = Step.PRELOAD
+                moving.step = Step.PRELOAD if moving.step is Step.CHECKPOINT else moving.step
                 made.append(self._tell(moving.move.target, Preload(term, as_vector([group]))))
         return made
 
@@ -91,7 +91,7 @@ class Moves:
         """A consumer has read these checkpoints."""
         for group, tag in zip(groups.tolist(), tags.tolist(), strict=True):
             moving = self.under_way.get(GroupId(group))
-            if moving and moving.move.target == worker:
+            if moving and moving.move.target == worker and moving.step is not Step.COMMIT:
                 moving.step, moving.tag = Step.COMMIT, tag
         return self.hand_over()
 

@@ -5,7 +5,8 @@ Rule 1: in its slot a worker gets one message for all its groups that stand at t
 Rule 2: a batch ends at the newest record, or before it: where a group was committed when it was assigned (up to there
         it is joined in silence), where output in order was cut, at a change of the spec, and when the message is full.
 Rule 3: a worker without credit is skipped; its rows wait for its next slot.
-Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`).
+Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`), and an epoch in which a turn came
+        later than its slot is long makes the next ones longer.
 """
 
 from typing import Final
@@ -38,6 +39,7 @@ class Serving:
         self._schedule: SlotSchedule | None = None
         self._turns: dict[WorkerId, int] = {}
         self._limit = min(MESSAGE_BYTES, spec.worker.buffer)
+        self._latest_ns, self._judged_ns = 0, 0
         self.peak_bytes = 0
         """The most that waited unsent, just before a slot."""
 
@@ -56,6 +58,24 @@ class Serving:
         )
         self._turns = {w: self._schedule.next_turn(w, now_ns).start_ns for w in self._place.map.workers}
 
+    def clock_is(self, now_ns: int) -> None:
+        """If the clock was set back, the slots begin anew."""
+        turn = self.next_turn_ns()
+        if turn is not None and turn > now_ns + 2 * self.epoch_ns:
+            self._schedule = None
+            self.reschedule(now_ns)
+
+    def _note_use(self, late_ns: int, now_ns: int) -> None:
+        """`auto`: how late turns are, once per epoch; if the slots overran, the next epoch is longer (rule 4)."""
+        self._latest_ns = max(self._latest_ns, late_ns)
+        if self.auto is None or self._schedule is None or now_ns < self._judged_ns + self.epoch_ns:
+            return
+        before = self.auto.length_ns
+        self.auto = self.auto.after(slot_ns=before // self._schedule.n_g, used_ns=self._latest_ns)
+        self._latest_ns, self._judged_ns = 0, now_ns
+        if self.auto.length_ns != before:
+            self.reschedule(now_ns)
+
     def next_turn_ns(self) -> int | None:
         """When somebody is to be served."""
         return min(self._turns.values(), default=None)
@@ -70,6 +90,8 @@ class Serving:
             made += self.fill(worker, backlog, changes)
             if self._schedule:
                 self._turns[worker] = self._schedule.next_turn(worker, now_ns + 1).start_ns
+        if due:
+            self._note_use(now_ns - due[0][0], now_ns)
         return made
 
     def serve_if_full(self, backlog: Backlog, changes: tuple[SpecChange, ...], now_ns: int) -> list[Order]:

@@ -165,6 +165,11 @@ class Sessions:
         for producer in self.producers.values():
             producer.has_joined = True
 
+    def clock_is(self, now_ns: int) -> None:
+        """Nobody was heard of in the future."""
+        for producer in self.producers.values():
+            producer.heard_ns = min(producer.heard_ns, now_ns)
+
     def written(self) -> list[tuple[Peer, Open]]:
         """The record is durable: who may open a session now."""
         self._writing = {}

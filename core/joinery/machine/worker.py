@@ -131,6 +131,8 @@ class WorkerMachine:
 
     def _tick(self, now_ns: int) -> list[Order]:
         made: list[Order] = self._to_gateway(messages.Alive())
+        self._report_at = min(self._report_at, now_ns + self.spec.epochs.reorganization)  # the clock may be set back
+        self._checkpoint_at = min(self._checkpoint_at, now_ns + self.spec.checkpoint.interval)
         if now_ns >= self._report_at:
             self._report_at = now_ns + self.spec.epochs.reorganization
             made.append(orders.MeasureState())

@@ -88,6 +88,11 @@ class Workforce:
         """Workers that nothing was heard of for too long."""
         return [worker for worker, hand in self.hands.items() if now_ns - hand.heard_ns > self._lost_after]
 
+    def clock_is(self, now_ns: int) -> None:
+        """Nobody was heard of in the future."""
+        for hand in self.hands.values():
+            hand.heard_ns = min(hand.heard_ns, now_ns)
+
     def retire(self, worker: WorkerId) -> None:
         """The worker is drained; this instance of it does not come back."""
         hand = self.hands.pop(worker, None)

@@ -255,9 +255,15 @@ def report(memory: int) -> messages.Load:
     return messages.Load(LoadReport(worker=W0, occupancy=0, busy=0, memory_bytes=memory, memory_limit=100))
 
 
-def test_no_record_is_cut_while_a_workers_memory_is_full(driver: Driver) -> None:
+def test_no_rows_are_recorded_while_a_workers_memory_is_full(driver: Driver) -> None:
     driver.say(PEER0, report(100))
     assert [] == of(driver.push(B, 0, (1, 1)), orders.AppendRecord)
+
+
+def test_what_has_no_rows_is_recorded_while_a_workers_memory_is_full(driver: Driver) -> None:
+    driver.say(PEER0, report(100))
+    made = of(driver.producer(Peer("new"), 0) + driver.tick(1), orders.AppendRecord)
+    assert [()] == [append.record.batches for append in made]
 
 
 def test_only_the_slowest_stream_is_recorded_while_memory_is_short(driver: Driver) -> None:

@@ -824,3 +824,16 @@ def test_a_query_in_order_goes_on_counting_where_the_head_stood() -> None:
     feed.cut()
     intake, _ = restored(feed, feed.cuts[-1].head, feed.log())
     assert (1, 1) == intake.release.counts
+
+
+def test_who_does_not_come_back_after_a_restart_falls_silent_although_records_are_cut() -> None:
+    feed = Feed(spec_of(idle="50ns"))
+    feed.send(0, (1, 100))
+    feed.send(0, (1, 100), name="dead")
+    feed.cut()
+    after = Feed(spec_of(idle="50ns"))
+    after.intake.restore(feed.intake.head, [], 1000)
+    for now in range(1000, 1100, 20):
+        after.send(0, (1, now), now=now)
+        after.cut(now)
+    assert {"p"} == after.intake.head.clocks[0].live

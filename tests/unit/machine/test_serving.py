@@ -278,3 +278,18 @@ def test_a_slot_comes_early_with_auto_and_when_enough_waits(epoch: str, size: in
 
 def test_auto_begins_with_the_shortest_epoch() -> None:
     assert MIN_EPOCH_NS == Desk(epoch="auto").serving.epoch_ns
+
+
+def test_auto_lengthens_the_epoch_when_a_turn_comes_later_than_its_slot_is_long() -> None:
+    desk = Desk(epoch="auto")
+    desk.serve(3 * MIN_EPOCH_NS)
+    assert 2 * MIN_EPOCH_NS == desk.serving.epoch_ns
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_slots() -> None:
+    desk = Desk()
+    desk.serve(10**12)
+    desk.serving.clock_is(5)
+    turn = desk.serving.next_turn_ns()
+    assert turn is not None
+    assert turn <= 5 + 2 * desk.serving.epoch_ns
