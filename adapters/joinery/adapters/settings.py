@@ -1,15 +1,19 @@
 """What every process of the service is told at its start: flags, the same names for all roles."""
 
 import argparse
+import ctypes
 import signal
 import socket
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from joinery.adapters.process import Process
 from joinery.join.plan import JoinPlan
 from joinery.model.spec import JoinQuery, JoinQuerySpec
+
+_PR_SET_PDEATHSIG: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,8 @@ class Settings:
     gateway: str
     collector: str
     redis: str
+    with_parent: bool
+    """End when the process that started this one ends, however it does."""
 
     @property
     def instance(self) -> str:
@@ -45,7 +51,16 @@ def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
     parser.add_argument("--gateway", default="", help="address of the gateway")
     parser.add_argument("--collector", default="", help="address of the collector")
     parser.add_argument("--redis", default="", help="URL of the Redis that holds checkpoints and commits")
-    return Settings(**vars(parser.parse_args(arguments)))
+    parser.add_argument("--with-parent", action="store_true", help="end when the process that started this one ends")
+    settings = Settings(**vars(parser.parse_args(arguments)))
+    if settings.with_parent:
+        end_with_parent()
+    return settings
+
+
+def end_with_parent() -> None:
+    """Let the kernel send SIGTERM when the parent dies (Linux)."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def plan_of(settings: Settings) -> tuple[JoinQuerySpec, JoinPlan]:

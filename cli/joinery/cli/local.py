@@ -83,7 +83,9 @@ class LocalRun:
     def _start(self, role: str, name: str, *flags: str) -> None:
         command = [sys.executable, "-m", f"joinery.{role}", "--query", str(self.query), "--name", name]
         self._children[name] = subprocess.Popen(  # noqa: S603 - our own modules
-            [*command, "--redis", self._redis.url, *flags], stdin=subprocess.DEVNULL
+            [*command, "--redis", self._redis.url, "--with-parent", *flags],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
         )
 
     def _start_worker(self, ordinal: int) -> None:
