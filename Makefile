@@ -31,7 +31,7 @@ $(READY): requirements/dev.lock pyproject.toml | python
 run: $(READY) ## join two generated streams with every method and check each result
 	@$(BIN)/python examples/00-core-join/join.py
 
-test: $(READY) ## every test (about two minutes on 2 cores)
+test: $(READY) ## every test (six to ten minutes on 2 cores)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY) ## ruff, mypy strict, import contracts
