@@ -99,3 +99,15 @@ def test_wal_is_not_yet_there_and_said_so(tmp_path: Path) -> None:
 def test_a_missing_query_file_is_told(tmp_path: Path) -> None:
     done = joinery("run", str(tmp_path / "nowhere.yaml"))
     assert (2, True) == (done.returncode, "wanted a query file" in done.stderr)
+
+
+def test_a_sink_that_would_replace_a_source_is_refused(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    done = joinery("run", str(write_query(tmp_path, "inner", sinks=[{"file": {"path": "a.parquet"}}])))
+    assert (2, True) == (done.returncode, "a.parquet, a source" in done.stderr)
+
+
+def test_a_sink_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    done = joinery("run", str(write_query(tmp_path, "inner", sinks=[{"file": {"path": "a.parquet/out.csv"}}])))
+    assert (1, True) == (done.returncode, "Not a directory" in done.stderr)

@@ -4,13 +4,16 @@ import argparse
 import ctypes
 import signal
 import socket
+import sys
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from joinery.adapters.process import Process
 from joinery.join.plan import JoinPlan
+from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -73,6 +76,19 @@ def stop_on_signals(process: Process) -> None:
     """SIGTERM and Ctrl-C end the process in order."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, _: process.shell.stop(f"{signal.Signals(got).name} came"))
+
+
+def exit_code(name: str, main: Callable[[], Process]) -> int:
+    """Run a process to its end: 0; 1 with the reason if it failed; 2 with the complaint if the query cannot run."""
+    try:
+        process = main()
+    except UserMustAct as refused:
+        sys.stderr.write(f"{name}: {refused}\n")
+        return 2
+    process.run()
+    if process.shell.failed is not None:
+        sys.stderr.write(f"{name}: {process.shell.failed}\n")
+    return 0 if process.shell.failed is None else 1
 
 
 def free_port() -> int:

@@ -47,6 +47,8 @@ class Shell:
     ) -> None:
         self.machine, self.instance = machine, instance
         self.stopped_because: str | None = None
+        self.failed: str | None = None
+        """What one of its threads could not do."""
         self._now_ns, self._recorder = now_ns, recorder
         self._facts: queue.SimpleQueue[Fact | None] = queue.SimpleQueue()
         self._wake_ns: int | None = None
@@ -131,7 +133,8 @@ class Worker(threading.Thread):
                 task()
             except BaseException as error:
                 self.error = error
-                self._shell.stop(f"{self.name}: {type(error).__name__}: {error}")
+                self._shell.failed = f"{self.name}: {type(error).__name__}: {error}"
+                self._shell.stop(self._shell.failed)
                 return
 
 

@@ -1,5 +1,6 @@
 """`joinery run FILE`: a query on this machine, from its sources to its sinks, with the workers that it needs."""
 
+import signal
 import time
 from pathlib import Path
 from typing import Annotated
@@ -32,12 +33,13 @@ def run(query: Annotated[Path, typer.Argument(help="A JoinQuery file.", show_def
     spec = read_query(query)
     console = Console(stderr=True)
     begun = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends in order, as Ctrl-C does
     try:
         with LocalRun(query.resolve(), spec) as running, Live(console=console, refresh_per_second=4) as live:
             ended = running.wait(lambda one: live.update(_table(one)))
             failed, decisions = running.failed, len([d for d in running.operator.history if _acts(d)])
     except KeyboardInterrupt:
-        console.print("stopped by Ctrl-C; results that were not committed are lost")
+        console.print("stopped; results that were not committed are lost")
         raise typer.Exit(1) from None
     if not ended:
         console.print(f"[bold red]failed[/]: {failed}")
@@ -56,7 +58,17 @@ def read_query(path: Path) -> JoinQuerySpec:
         raise BadSpec(
             [Complaint("spec.checkpoint.durability", "wal", "memory", "wal is not yet there; write durability: memory")]
         )
+    _refuse_overwriting(spec, path.parent)
     return spec
+
+
+def _refuse_overwriting(spec: JoinQuerySpec, folder: Path) -> None:
+    """A sink must not replace what a source reads."""
+    read = {(folder / s.source.file.path).resolve() for s in spec.streams if s.source and s.source.file}
+    for number, sink in enumerate(spec.sinks):
+        if sink.file is not None and (folder / sink.file.path).resolve() in read:
+            field = f"spec.sinks[{number}].file.path"
+            raise BadSpec([Complaint(field, f"{sink.file.path}, a source", "another file", "choose a new name")])
 
 
 def _acts(decision: object) -> bool:

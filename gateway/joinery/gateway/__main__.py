@@ -9,6 +9,7 @@ from joinery.adapters.sources import open_sources
 from joinery.machine.calls import Calls
 from joinery.machine.gateway import GatewayMachine
 from joinery.machine.memory import MemoryLog
+from joinery.model.errors import UserMustAct
 
 
 def main() -> int:
@@ -18,7 +19,12 @@ def main() -> int:
     machine = GatewayMachine(spec)
     process = Process(machine, Calls(instance=settings.instance, log=MemoryLog()))
     process.listen(settings.listen, [ingesting(), exchanging(plan), controlling(plan)])
-    sources = open_sources(spec, plan, settings.query.parent, process, settings.redis)
+    try:
+        sources = open_sources(spec, plan, settings.query.parent, process, settings.redis)
+    except UserMustAct as refused:
+        process.close()
+        sys.stderr.write(f"gateway: {refused}\n")
+        return 2
     stop_on_signals(process)
     for source in sources:
         source.start()

@@ -6,15 +6,15 @@ from joinery.adapters.conversations import collecting, controlling, subscribing
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
 from joinery.adapters.redis_commits import RedisCommits
-from joinery.adapters.settings import plan_of, read_flags, stop_on_signals
+from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
 from joinery.adapters.sinks import open_sinks, stream_targets
 from joinery.machine.calls import Calls
 from joinery.machine.collector import CollectorMachine
 from joinery.model.ids import GATEWAY
 
 
-def main() -> int:
-    """0: it was asked to go."""
+def wired() -> Process:
+    """The collector, with its stores, sinks and connections."""
     settings = read_flags("collector")
     spec, plan = plan_of(settings)
     client = connect(settings.redis)
@@ -25,9 +25,8 @@ def main() -> int:
     process.listen(settings.listen, [collecting(plan), subscribing(plan)])
     process.dial(GATEWAY, lambda: settings.gateway, controlling(plan))
     stop_on_signals(process)
-    process.run()
-    return 0
+    return process
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code("collector", wired))

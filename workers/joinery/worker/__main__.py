@@ -6,7 +6,7 @@ from joinery.adapters.conversations import collecting, exchanging
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
 from joinery.adapters.redis_checkpoints import RedisCheckpoints
-from joinery.adapters.settings import plan_of, read_flags, stop_on_signals
+from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
 from joinery.machine.calls import Calls
 from joinery.machine.join_module import JoinModule
 from joinery.machine.worker import WorkerMachine
@@ -14,8 +14,8 @@ from joinery.model.ids import COLLECTOR, GATEWAY, WorkerId
 from joinery.worker.pacing import paced
 
 
-def main() -> int:
-    """0: the query has ended, or the worker was asked to go."""
+def wired() -> Process:
+    """The worker, with its store and connections."""
     settings = read_flags("worker")
     spec, plan = plan_of(settings)
     store = RedisCheckpoints(connect(settings.redis), settings.query.stem)
@@ -26,9 +26,8 @@ def main() -> int:
     process.dial(GATEWAY, lambda: settings.gateway, exchanging(plan))
     process.dial(COLLECTOR, lambda: settings.collector, collecting(plan))
     stop_on_signals(process)
-    process.run()
-    return 0
+    return process
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code("worker", wired))
