@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--planted", action="store_true", help="plant known bugs, one by one, and say when each is found"
     )
     asked = parser.parse_args(arguments)
+    if asked.n < 1:
+        print(f"N: found {asked.n}, wanted at least 1 schedule; say make simulate N=100", file=sys.stderr)  # noqa: T201
+        return 2
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, soft_wrap=True)
     if asked.planted:
         return find_planted(console, range(asked.first, asked.first + asked.n))

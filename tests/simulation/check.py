@@ -13,7 +13,7 @@ from typing import Any
 
 from joinery.join.results import Kind, ResultPart
 from joinery.model.tuples import I64Array
-from joinery.simulate.schedule import Schedule
+from joinery.simulate.schedule import Schedule, Script
 from tests.oracle import naive
 from tests.oracle.compare import compare
 from tests.oracle.history import Prefix, prefix
@@ -30,20 +30,13 @@ def verify(schedule: Schedule, outcome: Outcome) -> list[str]:
     if outcome.failed:
         return [f"failed: {outcome.failed}"]
     log = read(schedule.query, outcome.history.records)
-    complaints = [*_own_complaints(schedule, log, outcome.history.complaints()), *log.complaints]
+    complaints = [*(f"history: {text}" for text in outcome.history.complaints()), *log.complaints]
     if outcome.stuck:
         return [f"stuck: {outcome.stuck}", *complaints]
-    complaints += _sent(schedule, log)
+    complaints += _sent(schedule, log, outcome.history.refusals)
     for name, parts in outcome.sinks.items():
         complaints += [f"{text} (sink {name})" for text in judge(schedule, log, parts)]
     return complaints
-
-
-def _own_complaints(schedule: Schedule, log: LogReader, texts: Iterable[str]) -> Iterable[str]:
-    """The history's complaints; not about a producer that came when its stream had ended, and was refused."""
-    sources = [(script.stream, str(script.name)) for script in schedule.scripts]
-    refused = tuple(f"({source!r}, " for source in sources if not log.joined(source))
-    return [f"history: {text}" for text in texts if not (refused and text.startswith(refused))]
 
 
 def judge(schedule: Schedule, log: LogReader, parts: Sequence[ResultPart]) -> list[str]:
@@ -171,18 +164,30 @@ def _order(schedule: Schedule, log: LogReader, results: Sequence[ResultPart]) ->
             insort(before, time)
 
 
-def _sent(schedule: Schedule, log: LogReader) -> Iterable[str]:
+def _sent(schedule: Schedule, log: LogReader, refusals: Any) -> Iterable[str]:
     """Every producer's rows are recorded once and in order; only one that came after its stream's end has none."""
     scripts = {(script.stream, str(script.name)): script for script in schedule.scripts}
-    for stranger in sorted(log.sent.keys() - scripts.keys()):
+    recorded = {refusals.source(*source): rows for source, rows in log.sent.items()}
+    for stranger in sorted(recorded.keys() - scripts.keys()):
         yield f"sent: {stranger[1]} recorded rows, but has no script"
     for source, script in scripts.items():
-        rows = [batch.rows for batch in script.batches if batch.rows is not None]
-        wanted = [number for one in rows for number in one.column("n").to_pylist()]
-        found = log.sent.get(source, [])
-        if found != wanted and (found or log.joined(source)):
+        found = recorded.get(source, [])
+        wanted = _offered(script, found)
+        if found != wanted and (found or not refusals.is_excused(source)):
             lost, more = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
             yield f"sent: {source[1]}: not recorded {sorted(lost)}, too much {sorted(more)}"
+
+
+def _offered(script: Script, found: Sequence[int]) -> list[int]:
+    """The numbers of the rows that a producer sends; of one that sends others when it is started again, as recorded."""
+    wanted: list[int] = []
+    for place in range(len(script.batches)):
+        versions = [batches[place].rows for batches in (script.batches, script.again) if batches]
+        numbers = [[] if rows is None else rows.column("n").to_pylist() for rows in versions]
+        start = len(wanted)
+        fits = [one for one in numbers if found[start : start + len(one)] == one]
+        wanted += fits[0] if fits else numbers[0]
+    return wanted
 
 
 def _places(members: I64Array | None, rows: int) -> list[int | None]:

@@ -74,18 +74,26 @@ POINTS: Final[dict[Role, dict[Effect, int]]] = {
     },
     Role.PRODUCER: {Effect.SEND: 8, Effect.STOP: 1},
 }
+IN_A_MOVE: Final[dict[Role, tuple[str, ...]]] = {
+    Role.GATEWAY: ("CheckpointNow", "Preload", "Owners", "Release", "Assign"),
+    Role.COLLECTOR: ("Vector", "Vector", "Resume", "CollectorHello"),
+    Role.WORKER: ("Checkpointed", "Preloaded", "Holding", "WorkerHello"),
+}
+"""Messages of a planned move, and of a new owner: crashes just before one of them."""
 ANY_EFFECT: Final = 120
 """Crashes before the n-th effect of any kind: up to this n."""
 ROLES: Final = {Role.GATEWAY: 0.32, Role.WORKER: 0.34, Role.COLLECTOR: 0.26, Role.PRODUCER: 0.08}
 
 
-def random_steps(draw: Draw, query: Query, horizon_ms: int, workers: int) -> tuple[Step, ...]:
-    """What an operator does during the run."""
+def random_steps(
+    draw: Draw, query: Query, horizon_ms: int, workers: int, *, is_operated: bool = False
+) -> tuple[Step, ...]:
+    """What an operator does during the run; workers come and go by steps only if its machine does not decide that."""
     steps: list[Step] = []
     if draw.chance(0.75):
         for _ in range(draw.between(1, 6)):
             at_ns = draw.between(5, horizon_ms) * MS
-            kind = draw.weighted({"move": 0.6, "add": 0.22, "drain": 0.18})
+            kind = "move" if is_operated else draw.weighted({"move": 0.6, "add": 0.22, "drain": 0.18})
             if kind == "add":
                 steps.append(AddWorker(at_ns))
             elif kind == "drain":
@@ -144,37 +152,55 @@ def _idle(draw: Draw, stream: dict[str, Any]) -> int | None:
     return None if text == "never" else int(text.removesuffix("ms")) * MS
 
 
-def random_faults(draw: Draw, scripts: tuple[Script, ...], horizon_ms: int, workers: int) -> tuple[Fault, ...]:
+def random_faults(
+    draw: Draw, scripts: tuple[Script, ...], horizon_ms: int, workers: int, subscribers: int = 0
+) -> tuple[Fault, ...]:
     """None to four faults."""
     count = draw.weighted({0: 0.15, 1: 0.35, 2: 0.25, 3: 0.15, 4: 0.1})
-    return tuple(_fault(draw, scripts, horizon_ms, workers) for _ in range(count))
+    return tuple(_fault(draw, scripts, horizon_ms, workers, subscribers) for _ in range(count))
 
 
-def _fault(draw: Draw, scripts: tuple[Script, ...], horizon_ms: int, workers: int) -> Fault:
-    match draw.weighted({"crash": 0.58, "pause": 0.16, "break": 0.16, "store": 0.1}):
+def _fault(draw: Draw, scripts: tuple[Script, ...], horizon_ms: int, workers: int, subscribers: int) -> Fault:
+    match draw.weighted({"crash": 0.48, "move": 0.14, "pause": 0.16, "break": 0.14, "store": 0.08}):
         case "crash":
             return Crash(_point(draw, scripts, workers), draw.between(1, 80) * MS)
+        case "move":
+            return _in_a_move(draw, workers)
         case "pause":
             replaced = draw.between(5, 100) * MS if draw.chance(0.6) else None
             return Pause(_point(draw, scripts, workers), draw.between(5, 300) * MS, replaced)
         case "break":
-            one, other = _connection(draw, scripts, workers)
+            one, other = _connection(draw, scripts, workers, subscribers)
             return BreakConnection(draw.between(1, horizon_ms + 100) * MS, one, other)
         case _:
             return StoreDown(draw.between(1, horizon_ms + 100) * MS, draw.between(2, 120) * MS)
 
 
+def _in_a_move(draw: Draw, workers: int) -> Fault:
+    """A crash, or at times a pause that outlives its replacement, inside a move or while owners change."""
+    role = draw.weighted({Role.GATEWAY: 0.35, Role.COLLECTOR: 0.3, Role.WORKER: 0.35})
+    ordinal = draw.between(0, workers - 1) if role is Role.WORKER else 0
+    at = CrashPoint(role, ordinal, Effect.SEND, draw.small(6), draw.pick(IN_A_MOVE[role]))
+    if draw.chance(0.2):
+        return Pause(at, draw.between(40, 300) * MS, draw.between(5, 40) * MS)
+    return Crash(at, draw.between(1, 80) * MS)
+
+
 def _point(draw: Draw, scripts: tuple[Script, ...], workers: int) -> CrashPoint:
+    """A producer without a name is left alone: when it is started again it sends all its rows again, as another."""
     role = draw.weighted(ROLES)
-    ordinals = {Role.WORKER: workers, Role.PRODUCER: len(scripts)}
-    ordinal = draw.between(0, ordinals.get(role, 1) - 1)
+    named = [place for place, script in enumerate(scripts) if script.is_named]
+    if role is Role.PRODUCER and not named:
+        role = Role.GATEWAY
+    ordinal = draw.between(0, workers - 1) if role is Role.WORKER else 0
+    ordinal = draw.pick(named) if role is Role.PRODUCER else ordinal
     if role is not Role.PRODUCER and draw.chance(0.1):
         return CrashPoint(role, ordinal, None, draw.between(1, ANY_EFFECT))
     effect = draw.pick(list(POINTS[role]))
     return CrashPoint(role, ordinal, effect, draw.small(POINTS[role][effect]))
 
 
-def _connection(draw: Draw, scripts: tuple[Script, ...], workers: int) -> tuple[str, str]:
+def _connection(draw: Draw, scripts: tuple[Script, ...], workers: int, subscribers: int) -> tuple[str, str]:
     worker = f"worker-{draw.between(0, workers - 1)}"
     return draw.weighted(
         {
@@ -182,5 +208,6 @@ def _connection(draw: Draw, scripts: tuple[Script, ...], workers: int) -> tuple[
             (worker, "collector"): 0.35,
             ("collector", "gateway"): 0.15,
             (draw.pick(scripts).name, "gateway"): 0.15,
+            **({("subscriber-0", "collector"): 0.5} if subscribers else {}),
         }
     )

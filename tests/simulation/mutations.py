@@ -1,4 +1,4 @@
-"""Nine bugs that a system like this one has had or could have, planted in the real machines while a block runs.
+"""Ten bugs that a system like this one has had or could have, planted in the real machines while a block runs.
 
 Each takes one rule of docs/design.md §3 away. Where a machine checks that very rule about itself, the check is taken
 away with it: results and records must show the bug, not an assertion that knows of it.
@@ -18,7 +18,7 @@ from joinery.machine import log
 from joinery.machine.collector import CollectorMachine
 from joinery.machine.gateway import GatewayMachine
 from joinery.machine.intake import Intake
-from joinery.machine.messages import Opened
+from joinery.machine.messages import Opened, Refuse
 from joinery.machine.retention import Retention
 from joinery.machine.sessions import Sessions
 from joinery.machine.trimming import Trimming
@@ -163,6 +163,23 @@ def bounded_results_that_deadlock() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def nobody_joins_once_somebody_ended() -> Iterator[None]:
+    """A stream counts as ended for newcomers as soon as one of its producers has ended."""
+
+    def make(open_: Any) -> Any:
+        def refuse(self: Sessions, peer: Any, message: Any, head: Any, *rest: Any) -> Any:
+            over = any(key[0] == message.stream and session.ended for key, session in head.sessions.items())
+            if over and (message.stream, message.name) not in head.sessions:
+                return Refuse(None, self._ended_text(message.stream))
+            return open_(self, peer, message, head, *rest)
+
+        return refuse
+
+    with _replaced(Sessions, "open", make):
+        yield
+
+
 def _nothing(_: Any) -> Any:
     return lambda *_, **__: None
 
@@ -179,5 +196,6 @@ MUTATIONS = {
         floor_not_applied_after_a_window_grew,
         session_sequence_reused,
         bounded_results_that_deadlock,
+        nobody_joins_once_somebody_ended,
     )
 }

@@ -29,6 +29,7 @@ from joinery.machine.log import (
 from joinery.model.ids import ProducerId, RecordNo, Term
 from joinery.model.spec import JoinQuerySpec
 from joinery.simulate.process import START_NS
+from joinery.simulate.refusals import Refusals
 from joinery.simulate.schedule import MS, Batch, Change, Schedule, Script
 from joinery.window.sliding import Marks, past_before
 from joinery.window.watermark import StreamClock
@@ -42,6 +43,9 @@ class PlainHistory:
     """What the check reads of a history."""
 
     records: dict[RecordNo, Record] = field(default_factory=dict)
+
+    refusals: Refusals = field(default_factory=lambda: Refusals({}))
+    """Of a run in which nobody is refused."""
 
     def complaints(self) -> list[str]:
         return []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from joinery.simulate.schedule import Batch, Crash, MoveGroup, Pause, Role, Schedule, Script
+from joinery.simulate.schedule import MS, Batch, Crash, MoveGroup, Pause, Role, Schedule, Script
 
 V = TypeVar("V")
 Complaints = Callable[[Schedule], list[str]]
@@ -65,7 +65,7 @@ class Shrinker:
             sending, last = [*sending, replace(last, end=False)], Batch(last.at_ns, None, end=True)
 
         def with_batches(before: Schedule, kept: tuple[Batch, ...]) -> Schedule:
-            script = replace(before.scripts[place], batches=(*kept, last))
+            script = replace(before.scripts[place], batches=(*kept, last), again=())
             return replace(before, scripts=(*before.scripts[:place], script, *before.scripts[place + 1 :]))
 
         return self._fewer(schedule, tuple(sending), with_batches)
@@ -121,8 +121,10 @@ def _simpler(schedule: Schedule) -> Iterator[Schedule]:
             yield _with_query(schedule, query | {"join": join})
     if query["epochs"] != PLAIN_EPOCHS:
         yield _with_query(schedule, query | {"epochs": PLAIN_EPOCHS})
-    if schedule.retain_bytes != PLAIN_BYTES:
-        yield replace(schedule, retain_bytes=PLAIN_BYTES)
+    plain = {"retain_bytes": PLAIN_BYTES, "subscribers": 0, "is_operated": False, "jump_ns": 3 * MS}
+    for name, value in plain.items():
+        if getattr(schedule, name) != value:
+            yield replace(schedule, **{name: value})
     if schedule.workers > 1:
         yield _with_query(replace(schedule, workers=schedule.workers - 1), query | {"replicas": schedule.workers - 1})
     if query["partitions"] > 1:
@@ -144,5 +146,5 @@ def _with_query(schedule: Schedule, query: dict[str, Any]) -> Schedule:
 def _with_rows(schedule: Schedule, place: int, turn: int, rows: Any) -> Schedule:
     script = schedule.scripts[place]
     batches = (*script.batches[:turn], replace(script.batches[turn], rows=rows), *script.batches[turn + 1 :])
-    scripts = (*schedule.scripts[:place], replace(script, batches=batches), *schedule.scripts[place + 1 :])
+    scripts = (*schedule.scripts[:place], replace(script, batches=batches, again=()), *schedule.scripts[place + 1 :])
     return replace(schedule, scripts=scripts)

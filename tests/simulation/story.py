@@ -59,6 +59,9 @@ def query_lines(schedule: Schedule) -> list[str]:
         f"{schedule.workers} workers, {query['partitions']} partitions, epochs {query['epochs']['distribution']} and "
         f"{query['epochs']['reorganization']}, checkpoint every {query['checkpoint']['interval']}{kept}"
         + (f", {settings}" if settings else "")
+        + (", the operator's machine decides the degree" if schedule.is_operated else "")
+        + (f", {schedule.subscribers} subscribers" if schedule.subscribers else "")
+        + (f", clocks jump by up to {schedule.jump_ns // MS} ms" if schedule.jump_ns > 3 * MS else "")
     )
     return lines
 
@@ -115,7 +118,7 @@ def fault_text(fault: object) -> str:
 
 def _point_text(point: CrashPoint) -> str:
     who = f"{point.role} {point.ordinal}" if point.role in (Role.WORKER, Role.PRODUCER) else str(point.role)
-    return f"of {who} just before its {point.effect or 'effect'} no. {point.count}"
+    return f"of {who} just before its {point.message or point.effect or 'effect'} no. {point.count}"
 
 
 def relevant(events: Sequence[str], complaints: Sequence[str]) -> list[str]:

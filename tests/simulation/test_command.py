@@ -42,3 +42,9 @@ def test_a_failure_is_told_with_as_little_as_it_needs() -> None:
         whole, small = tell(seed, budget=0), tell(seed, budget=60)
     assert "wrong:\n  extra: (" in small
     assert len(small.splitlines()) < len(whole.splitlines())
+
+
+@pytest.mark.parametrize("n", ["0", "-3"])
+def test_no_schedules_at_all_are_refused(n: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == main([n] if n == "0" else ["--", n])
+    assert f"N: found {n}, wanted at least 1 schedule; say make simulate N=100\n" == capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Each of nine planted bugs is found within a thousand schedules, drawn as all others are.
+"""Each of ten planted bugs is found within a thousand schedules, drawn as all others are.
 
 `python -m tests.simulation --planted` says after how many each was found, and by what.
 """

@@ -7,7 +7,7 @@ others come. They may join in the middle of the run, fall silent for longer than
 the time in which they were silent, or of now) and end early.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from tests.simulation.queries import Query, idle_ns, lateness_ms
 PER_MS: Final = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 ORIGIN_MS: Final = START_NS // MS
 """What clocks show when a run begins: event times are near the times of arrival."""
+TAIL_MS, TAIL_ROWS = 1500, 18
+TAIL_FROM_NS: Final = 1200 * MS
 KEYS: Final = (3, 7, 11, 20, 42, 5, 8, 1000)
 
 
@@ -53,19 +55,33 @@ def random_traffic(draw: Draw, query: Query) -> tuple[Traffic, tuple[Script, ...
     rows = draw.between(40, 90)
     shares = [draw.pick((1, 1, 2, 4)) for _ in query["streams"]]
     scripts: list[Script] = []
+    has_tail = draw.chance(0.1)
     for place, stream in enumerate(query["streams"]):
-        scripts += _stream(draw, traffic, place, stream, max(3, rows * shares[place] // sum(shares)))
+        scripts += _stream(draw, traffic, place, stream, max(3, rows * shares[place] // sum(shares)), has_tail)
     return traffic, tuple(scripts)
 
 
-def _stream(draw: Draw, traffic: Traffic, place: int, stream: dict[str, Any], rows: int) -> list[Script]:
+def _stream(
+    draw: Draw, traffic: Traffic, place: int, stream: dict[str, Any], rows: int, has_tail: bool
+) -> list[Script]:
     count = draw.weighted({1: 0.5, 2: 0.35, 3: 0.15})
     scripts = [_producer(draw, traffic, place, stream, number, max(1, rows // count)) for number in range(count)]
     last = max(script.batches[-1].at_ns for script in scripts)
-    first = scripts[0]
-    end = Batch(last + draw.between(5, 60) * MS, None, end=True)
-    scripts[0] = Script(place, first.name, (*first.batches[:-1], end))
-    return scripts
+    first, tail = scripts[0], _tail(draw, traffic, stream, last // MS) if has_tail else []
+    end = Batch((tail[-1].at_ns if tail else last) + draw.between(5, 60) * MS, None, end=True)
+    scripts[0] = Script(place, first.name, (*first.batches[:-1], *tail, end))
+    return [replace(script, is_named=not draw.chance(0.08)) for script in scripts]
+
+
+def _tail(draw: Draw, traffic: Traffic, stream: dict[str, Any], after: int) -> list[Batch]:
+    """A row now and then, when all else is over: what was begun must end while the query goes on."""
+    batches, before = [], after
+    for number in range(TAIL_ROWS):
+        at = before + TAIL_MS // TAIL_ROWS
+        times = _times(draw, traffic, stream, before, at, 1)
+        batches.append(Batch(at * MS, _rows(draw, traffic, stream, times, 900 + number)))
+        before = at
+    return batches
 
 
 def _producer(draw: Draw, traffic: Traffic, place: int, stream: dict[str, Any], number: int, rows: int) -> Script:

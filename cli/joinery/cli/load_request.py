@@ -116,7 +116,10 @@ def read_profile(text: str, until_ns: int) -> RateProfile:
     wrong = BadSpec([Complaint("--profile", text, f"one of {PROFILES}", "give rows per second and times with units")])
     numbers = [_number(part) for part in parts]
     rates = [number for number in numbers if number is not None]
-    times = [duration("--profile", part) for part, number in zip(parts, numbers, strict=True) if number is None]
+    try:
+        times = [parse_duration(part) for part, number in zip(parts, numbers, strict=True) if number is None]
+    except BadValue:  # a rate that is no number, as likely as a time that is none
+        raise wrong from None
     if [number is None for number in numbers] != [False] * len(rates) + [True] * len(times):
         raise wrong
     match kind, rates, times:

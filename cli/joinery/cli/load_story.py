@@ -1,15 +1,19 @@
 """What `joinery simulate load` shows: decisions, delay and degree as text; the run as JSON; a picture of it."""
 
 import json
+from collections import Counter
 from itertools import pairwise
+from math import isnan
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
 from joinery.cli.load_request import Request
+from joinery.join.results import Kind
 from joinery.model.errors import BadSpec, Complaint
 from joinery.simulate.load_result import DecisionRow, DelaySummary, LoadRun
+from joinery.simulate.outcome import Outcome
 
 DELAY_PARTS: Final = 60
 _COLOURS: Final = ("#1b6ca8", "#d1495b", "#3a7d44", "#edae49")
@@ -29,7 +33,7 @@ def tell(run: LoadRun, request: Request, *, every: bool) -> None:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     degrees = [degree for _, degree in run.degrees()]
     delay = run.delay()
-    console.print(f"delay: {_shown(delay)}")
+    console.print(f"delay: {'no result came out' if isnan(delay.mean) else _shown(delay)}")
     if degrees:
         console.print(
             f"degree: {degrees[0]} at first, {min(degrees)} to {max(degrees)}, {sum(degrees) / len(degrees):.2f} in "
@@ -48,6 +52,24 @@ def tell(run: LoadRun, request: Request, *, every: bool) -> None:
     if run.samples and run.samples[-1].waiting_bytes > 2 * settings.buffer_bytes:
         late = run.samples[-1].waiting_bytes / 2**20
         console.print(f"[red]not keeping up:[/red] {late:.1f} MiB wait at the gateway at the end")
+
+
+def tell_results(outcome: Outcome) -> None:
+    """What a run of the machines brought out, and when it was over."""
+    rows = Counter[Kind]()
+    for part in next(iter(outcome.sinks.values())):
+        rows[part.kind] += part.rows.num_rows
+    late = f", late rows: {rows[Kind.LATE]}" if rows[Kind.LATE] else ""
+    Console(soft_wrap=True, highlight=False).print(
+        f"results: {rows[Kind.RESULT]}{late}, all committed after {outcome.virtual_ns / 1e9:.1f} s"
+    )
+
+
+def check_place(option: str, path: Path | None) -> None:
+    """Refuse a file that could not be written, before anything is simulated."""
+    if path is not None and not path.parent.is_dir():
+        found, remedy = f"{path}, and there is no folder {path.parent}", f"make it: mkdir -p {path.parent}"
+        raise BadSpec([Complaint(option, found, "a file that can be written", remedy)])
 
 
 def write_json(path: Path, run: LoadRun, request: Request) -> None:
@@ -96,7 +118,6 @@ def write_plot(path: Path, run: LoadRun, request: Request) -> None:
     settings = request.settings
     figure.suptitle(f"{request.title}, rule {settings.rule}, β = {settings.scaling.beta:g} (simulated)")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=100)
     except (OSError, ValueError) as failed:
         raise BadSpec([Complaint("--plot", str(failed), "a file that can be written", "try out.png")]) from None
@@ -104,7 +125,6 @@ def write_plot(path: Path, run: LoadRun, request: Request) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as failed:
         raise BadSpec(
@@ -128,10 +148,11 @@ def _lines(rows: list[DecisionRow]) -> list[str]:
     for row in rows:
         action = f"{row.action} by {row.by}" if row.by else row.action
         blocked = f" [blocked by {', '.join(row.blocked_by)}]" if row.blocked_by else ""
+        time = f"{round(row.at_ns / 1e9, 1):g} s"
         cells.append(
             (
-                f"{row.at_ns / 1e9:g} s", str(row.n_sup), str(row.n_con), f"{row.beta:g}", f"{row.busy:.2f}", action,
-                str(row.degree), row.because + blocked,
+                time, str(row.n_sup), str(row.n_con), f"{row.beta:g}", f"{row.busy:.2f}", action, str(row.degree),
+                row.because + blocked,
             )
         )  # fmt: skip
     widths = [max(len(line[place]) for line in cells) for place in range(7)]

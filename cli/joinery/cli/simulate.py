@@ -1,4 +1,8 @@
-"""`joinery simulate`: Joinery under a virtual clock. `load` asks whether a cluster keeps up and what its rules do."""
+"""`joinery simulate`: Joinery under a virtual clock. Does a cluster keep up, and what do its rules do?
+
+`machines` asks the machines themselves, with real rows; `load` counts instead of joining, for long runs and high rates
+(docs/adr/0008).
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,7 +11,9 @@ import typer
 
 from joinery.cli.complaining import complaining
 from joinery.cli.load_request import Asked, request
-from joinery.cli.load_story import tell, write_json, write_plot
+from joinery.cli.load_story import check_place, tell, tell_results, write_json, write_plot
+from joinery.cli.machines_request import machines_request
+from joinery.simulate.costed import CostedWorld
 from joinery.simulate.load import simulate
 
 app = typer.Typer(
@@ -92,6 +98,8 @@ def load(
         slow=tuple(slow or ()), seed=seed, rule=rule, beta=beta, least=least, most=most, step=step, target=target,
         up=up, down=down, fixed=fixed, start_delay=start_delay, comparison_ns=comparison_ns, row_ns=row_ns,
     )  # fmt: skip
+    check_place("--json", json)
+    check_place("--plot", plot)
     wanted = request(asked)
     run = simulate(wanted.settings, wanted.costs, wanted.profiles)
     tell(run, wanted, every=every)
@@ -99,3 +107,61 @@ def load(
         write_json(json, run, wanted)
     if plot is not None:
         write_plot(plot, run, wanted)
+
+
+MACHINES_HELP = """Run a query's machines in one process under a virtual clock, with the rows of its generators.
+
+Gateway, workers, collector and operator are the real ones, and every row is really joined; only time is modelled: what
+a row, a comparison and a message cost. Printed are the decisions with their numbers, delays, moves and results.
+About a million rows take some minutes; [bold]joinery simulate load[/bold] counts instead, and takes seconds.
+
+[bold]A query as it is, with a picture[/bold]
+
+  joinery simulate machines query.yaml --until 60s --plot out.png
+
+[bold]Other rates, a worker that gets slow[/bold]
+
+  joinery simulate machines query.yaml --profile step:200,800,20s --slow 0@40s:0.5
+
+Profiles and traces are those of [bold]joinery simulate load --help[/bold].
+"""
+
+
+@app.command(help=MACHINES_HELP)
+@complaining
+def machines(
+    query: Annotated[Path, typer.Argument(help="A JoinQuery file.", show_default=False)],
+    profile: Annotated[str | None, _option("Rate over time instead.", SIZES, "--profile", metavar="TEXT")] = None,
+    trace: Annotated[Path | None, _option("Recorded rates instead.", SIZES, "--trace", metavar="CSV")] = None,
+    until: Annotated[str, _option("When the streams end (60s).", SIZES, "--until")] = "60s",
+    workers: Annotated[int | None, _option("Workers at the start.", SIZES, "--workers")] = None,
+    slow: Annotated[
+        list[str] | None, _option("WORKER@TIME:SPEED, such as 1@300s:0.5; repeatable.", SIZES, "--slow")
+    ] = None,
+    start_delay: Annotated[str | None, _option("Until a new worker is Ready (5s).", RULES, "--start-delay")] = None,
+    comparison_ns: Annotated[float | None, _option("Nanoseconds per comparison.", COSTS, "--comparison-ns")] = None,
+    row_ns: Annotated[float | None, _option("Nanoseconds per row of a hash join.", COSTS, "--row-ns")] = None,
+    plot: Annotated[Path | None, _option("Rate, degree, roles and delay as PNG.", OUTPUT, "--plot")] = None,
+    json: Annotated[Path | None, _option("The whole run as JSON.", OUTPUT, "--json")] = None,
+    every: Annotated[bool, _option("Print every decision, not only those that change.", OUTPUT, "--all")] = False,
+) -> None:
+    """Run a query's machines under a virtual clock."""
+    asked = Asked(
+        query=query, profile=profile, trace=trace, until=until, workers=workers, window=None, method=None,
+        slow=tuple(slow or ()), seed=0, rule=None, beta=None, least=None, most=None, step=None, target=None, up=None,
+        down=None, fixed=False, start_delay=start_delay, comparison_ns=comparison_ns, row_ns=row_ns,
+    )  # fmt: skip
+    check_place("--json", json)
+    check_place("--plot", plot)
+    wanted = machines_request(asked)
+    world = CostedWorld(
+        wanted.schedule, wanted.told.costs, speeds=wanted.told.settings.speeds, ready_ns=wanted.ready_ns
+    )
+    outcome = world.run()
+    run = world.story(wanted.told.settings.until_ns)
+    tell(run, wanted.told, every=every)
+    tell_results(outcome)
+    if json is not None:
+        write_json(json, run, wanted.told)
+    if plot is not None:
+        write_plot(plot, run, wanted.told)

@@ -58,25 +58,48 @@ class LoadReport:
     groups: tuple[GroupLoad, ...] = ()
     back_pressure: bool = False
     """Whether the gateway held rows back for want of this worker's credit or memory."""
+    elapsed_s: float = 0.0
+    """Length of the epoch; with it what follows, none of which decides anything."""
+    cpu_s: float = 0.0
+    idle_s: float = 0.0
+    """In which there was nothing to join."""
+    comm_s: float = 0.0
+    """From the start of its slots to the last message of each decoded."""
+    comparisons: int = 0
+    """Rows that probing rows were compared with, in the other windows."""
+    demand: float | None = None
+    """The busy share that all rows which came in for its groups would take, 2 for twice what it bears; the gateway
+    adds it (`elastic.demand`). None: not known, and u stands for it."""
 
     def __post_init__(self) -> None:
         for name, value in (("occupancy", self.occupancy), ("busy", self.busy), ("memory_bytes", self.memory_bytes)):
             require(isfinite(value) and value >= 0, f"worker {self.worker}: {name} {value}, want >= 0")
+        require(self.load >= 0 and isfinite(self.load), f"worker {self.worker}: demand {self.demand}, want >= 0")
         require(self.memory_limit > 0, f"worker {self.worker}: memory_limit {self.memory_limit}, want > 0")
         owned = {part.group for part in self.groups}
         require(len(owned) == len(self.groups), f"worker {self.worker} reports a group twice")
+
+    @property
+    def window_bytes(self) -> int:
+        """What its windows and their index take: all the memory that counts."""
+        return self.memory_bytes
 
     @property
     def memory_share(self) -> float:
         """Its memory over its limit."""
         return self.memory_bytes / self.memory_limit
 
-    def busy_by_group(self) -> dict[GroupId, float]:
-        """u divided over the groups by their weights; evenly if nothing is known of them."""
+    @property
+    def load(self) -> float:
+        """What a plan counts with: the demand, or u where that is all that is known."""
+        return self.busy if self.demand is None else self.demand
+
+    def load_by_group(self) -> dict[GroupId, float]:
+        """The load divided over the groups by their weights; evenly if nothing is known of them."""
         total = sum(part.weight for part in self.groups)
         if total == 0:
-            return {part.group: self.busy / len(self.groups) for part in self.groups}
-        return {part.group: self.busy * (part.weight / total) for part in self.groups}
+            return {part.group: self.load / len(self.groups) for part in self.groups}
+        return {part.group: self.load * (part.weight / total) for part in self.groups}
 
 
 class Role(StrEnum):

@@ -8,14 +8,19 @@ kept: one new worker beside three overloaded ones would take from one of them in
 would fill one of three idle ones.
 
 Rule 0: suppliers take turns, the heaviest first; each group goes to the consumer that is then the lightest.
-Rule 1: the load is the busy share u, or the memory share where that is what makes the worker a supplier.
+Rule 1: the load is the demand (`elastic.demand`), or u while that is not known; or the memory share where that is what
+        makes the worker a supplier.
 Rule 2: groups are taken heaviest first (equal ones in random order) while the supplier stays at or above the mean. If
-        every one would bring it below, the lightest goes, so that the epoch is not in vain.
+        every one would bring it below, the lightest goes, so that the epoch is not in vain. A supplier at or below the
+        mean is only catching up, and gives nothing.
 Rule 3: a group goes only if the consumer, with it, is lighter than the supplier was. So the two never change places,
         and one hot group is not thrown to and fro.
 Rule 4: a consumer takes a group only if it fits in its memory; the supplier keeps one group.
-Rule 5: moves under way count as done, and together with the new ones there are never more than `max_parallel`, shared
-        evenly among the suppliers: what is left over is seen again in the next epoch, with fresh numbers.
+Rule 5: the plan holds all that is to move; `max_parallel` bounds how many moves are under way at once, not how many
+        there are (`Plan.startable`): a supplier with three times its work would need many epochs else. Moves under way
+        or waiting count as done.
+Rule 6: whoever is known to have less to do than the mean, and than it bears, takes groups as a consumer does, also
+        while it is busy with what had waited: after a step of the load everybody is, for some epochs.
 """
 
 from typing import Final
@@ -23,7 +28,8 @@ from typing import Final
 import numpy as np
 
 from joinery.elastic import drain_plan
-from joinery.elastic.load import ClusterLoad, Role
+from joinery.elastic.classify import BUSY_HIGH
+from joinery.elastic.load import ClusterLoad, LoadReport, Role
 from joinery.elastic.pairing import pair
 from joinery.elastic.plan import Book, Kind, Limits, Move, Part, Plan, PlanInputs
 from joinery.model.ids import GroupId, WorkerId
@@ -40,7 +46,7 @@ def plan_paper(load: ClusterLoad, *, seed: int, in_flight: tuple[Move, ...] = ()
 def plan_guarded(
     load: ClusterLoad, *, seed: int, limits: Limits | None = None, in_flight: tuple[Move, ...] = ()
 ) -> Plan:
-    """As many groups per pair as bring the supplier to the mean load."""
+    """As many groups as bring each supplier to the mean load."""
     inputs = PlanInputs(kind=Kind.GUARDED, load=load, limits=limits or Limits(), in_flight=in_flight)
     return replan(inputs, seed)
 
@@ -72,20 +78,30 @@ def _paper(inputs: PlanInputs, seed: int) -> Plan:
 def _guarded(inputs: PlanInputs, seed: int) -> Plan:
     book, rng = Book(inputs.load, inputs.in_flight), np.random.Generator(np.random.PCG64(seed))
     counts = {worker: len(parts) for worker, parts in book.parts.items()}
-    consumers = [report.worker for report in inputs.load.having(Role.CONSUMER)]
-    suppliers = sorted(inputs.load.having(Role.SUPPLIER), key=lambda report: -max(report.busy, report.memory_share))
+    consumers = _takers(inputs.load, inputs.limits)
+    suppliers = sorted(inputs.load.having(Role.SUPPLIER), key=lambda report: -max(report.load, report.memory_share))
+    suppliers = [report for report in suppliers if report.worker not in consumers]
     able = [report.worker for report in suppliers if counts[report.worker] > 1 and consumers]
     notes = [_why_not(report.worker, counts[report.worker]) for report in suppliers if report.worker not in able]
-    budget = max(0, inputs.limits.max_parallel - len(inputs.in_flight))
     moves: list[Move] = []
-    for place, supplier in enumerate(able):
-        share = budget // len(able) + (place < budget % len(able))
-        relief = _relieve(book, supplier, consumers, inputs.limits, share, rng)
+    for supplier in able:
+        relief = _relieve(book, supplier, consumers, inputs.limits, rng)
         moves += relief
         if not relief:
-            reason = "no group of it makes the pair lighter and fits" if share else "enough moves are under way"
+            reason = "no group of it makes the pair lighter and fits"
             notes.append(f"{supplier} yields nothing to {' or '.join(consumers)}: {reason}")
     return Plan(moves=tuple(moves), because=_because(inputs.load, moves), inputs=inputs, seed=seed, notes=tuple(notes))
+
+
+def _takers(load: ClusterLoad, limits: Limits) -> list[WorkerId]:
+    """The consumers, and whoever is known to have less to do than the mean and than it bears (rule 6)."""
+    bound = min(BUSY_HIGH, sum(report.load for report in load.reports) / max(1, len(load.reports)))
+
+    def has_room(report: LoadReport) -> bool:
+        return report.demand is not None and report.demand < bound and report.memory_share <= limits.memory
+
+    rows = zip(load.reports, load.roles, strict=True)
+    return [report.worker for report, role in rows if role is Role.CONSUMER or has_room(report)]
 
 
 def _why_not(supplier: WorkerId, groups: int) -> str:
@@ -94,7 +110,7 @@ def _why_not(supplier: WorkerId, groups: int) -> str:
 
 
 def _relieve(
-    book: Book, supplier: WorkerId, consumers: list[WorkerId], limits: Limits, budget: int, rng: np.random.Generator
+    book: Book, supplier: WorkerId, consumers: list[WorkerId], limits: Limits, rng: np.random.Generator
 ) -> list[Move]:
     """Rules 0-4 for one supplier."""
     by_memory = book.memory_share(supplier) > limits.memory
@@ -117,7 +133,7 @@ def _relieve(
     moves: list[Move] = []
 
     def move(group: GroupId) -> None:
-        if len(moves) < budget and len(book.parts[supplier]) > 1 and (target := taker(group)) is not None:
+        if len(book.parts[supplier]) > 1 and (target := taker(group)) is not None:
             moves.append(Move(group, supplier, target))
             book.apply(moves[-1])
 
@@ -125,7 +141,7 @@ def _relieve(
         if size(group) <= _level(book, supplier, by_memory) - mean + ROUNDING:
             move(group)
     for group in reversed(heaviest_first):
-        if not moves:
+        if not moves and _level(book, supplier, by_memory) > mean + ROUNDING:
             move(group)
     return moves
 

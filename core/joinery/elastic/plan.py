@@ -112,8 +112,8 @@ class Book:
         self.fixed: set[GroupId] = {move.group for move in in_flight}
         """Groups on their way; they are not moved again."""
         for report in load.reports:
-            shares = report.busy_by_group()
-            self.busy[report.worker], self.memory[report.worker] = report.busy, report.memory_bytes
+            shares = report.load_by_group()
+            self.busy[report.worker], self.memory[report.worker] = report.load, report.memory_bytes
             self.limit[report.worker] = report.memory_limit
             self.parts[report.worker] = {
                 part.group: Part(shares[part.group], part.memory_bytes) for part in report.groups

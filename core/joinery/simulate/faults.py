@@ -6,7 +6,7 @@ the second instance. Timers are no effects, and are counted only by a point that
 
 from collections import Counter
 
-from joinery.machine.orders import Effect
+from joinery.machine.orders import Effect, Order, Send
 from joinery.simulate.schedule import Crash, Pause, Role, Schedule, StoreDown
 
 
@@ -15,21 +15,25 @@ class CrashPoints:
 
     def __init__(self, schedule: Schedule) -> None:
         self.effects: Counter[tuple[Role, Effect]] = Counter()
-        self._seen: Counter[tuple[Role, int, Effect | None]] = Counter()
-        self._waiting: dict[tuple[Role, int, Effect | None, int], list[Crash | Pause]] = {}
+        self._seen: Counter[tuple[Role, int, Effect | str | None]] = Counter()
+        self._waiting: dict[tuple[Role, int, Effect | str | None, int], list[Crash | Pause]] = {}
         for fault in schedule.faults:
             if isinstance(fault, Crash | Pause):
                 at = fault.at
-                self._waiting.setdefault((at.role, at.ordinal, at.effect, at.count), []).append(fault)
+                self._waiting.setdefault((at.role, at.ordinal, at.message or at.effect, at.count), []).append(fault)
         self._watched = {key[:2] for key in self._waiting}
 
-    def before(self, role: Role, ordinal: int, effect: Effect) -> Crash | Pause | None:
+    def before(self, role: Role, ordinal: int, order: Order) -> Crash | Pause | None:
         """The fault that strikes just before this effect, which is counted."""
+        effect = order.effect
         self.effects[role, effect] += 1
         if (role, ordinal) not in self._watched:
             return None
         found: list[Crash | Pause] = []
-        for kind in (effect, None) if effect is not Effect.TIMER else (effect,):
+        kinds: tuple[Effect | str | None, ...] = (effect, None) if effect is not Effect.TIMER else (effect,)
+        if isinstance(order, Send):
+            kinds = (*kinds, type(order.message).__name__)
+        for kind in kinds:
             self._seen[role, ordinal, kind] += 1
             found += self._waiting.pop((role, ordinal, kind, self._seen[role, ordinal, kind]), ())
         crashes = [fault for fault in found if isinstance(fault, Crash)]

@@ -11,11 +11,11 @@ Invariants, looked at when it happens, so that a story ends where things went wr
     hold nothing that was not taken;
  5. nobody is told to trim beyond what is committed, and after every write the stores hold what a recovery of any group
     would need: a checkpoint at a tag <= committed(group), and the records after it (`recovery`);
- 6. buffers and caches of workers stay within their bounds.
+ 6. every process holds no more than it may (`bounds`);
+ 7. no well-behaved producer is refused (`refusals`), and a subscriber sees each committed row once (`deliveries`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -23,28 +23,20 @@ import pyarrow as pa
 from joinery.machine import facts, messages, orders
 from joinery.machine.facts import Fact
 from joinery.machine.log import LoggedBatch, Record
-from joinery.machine.messages import Acknowledge, Exchange, Push, Results
+from joinery.machine.messages import Acknowledge, Push, Results
 from joinery.machine.orders import Order
 from joinery.machine.ports import Commit
 from joinery.model.errors import require
-from joinery.model.ids import GroupId, Peer, ProducerId, RecordNo
+from joinery.model.ids import GroupId, Peer, RecordNo, Term
 from joinery.model.spec import JoinQuerySpec
+from joinery.simulate.bounds import Bounds
+from joinery.simulate.deliveries import Deliveries
+from joinery.simulate.network import caller
 from joinery.simulate.process import Process
 from joinery.simulate.recovery import Recovery
+from joinery.simulate.refusals import Refusals, Source
+from joinery.simulate.schedule import Role
 from joinery.simulate.stores import Stores
-
-Source = tuple[int, ProducerId]
-"""A producer of a stream."""
-
-
-@dataclass(slots=True)
-class _Bounds:
-    """What a worker was given at most at once."""
-
-    message: int = 0
-    results: int = 0
-    batch: int = 0
-    """Bytes of results of the batch that is being joined."""
 
 
 class History:
@@ -60,8 +52,12 @@ class History:
         self.moves = 0
         """Groups that got another worker."""
         self.has_ended = False
-        self._spec, self._stores, self._sources, self._retain_bytes = spec, stores, sources, retain_bytes
-        self._sent: dict[tuple[Source, int], Push] = {}
+        self._spec, self._stores, self._sources = spec, stores, sources
+        self.refusals = Refusals(sources)
+        self._sent: dict[tuple[Source, int], dict[int, Push]] = {}
+        """By checksum: a producer that was started again may have other rows."""
+        self._sums: dict[tuple[str, int], int] = {}
+        """Checksums by the instance that sent them, and sequence."""
         self._recorded: dict[tuple[Source, int], RecordNo] = {}
         self._acknowledged: set[tuple[Source, int]] = set()
         self._owner: dict[tuple[int, int], str] = {}
@@ -72,7 +68,10 @@ class History:
         self._owners: list[str] = []
         """Worker by group, as the last map says."""
         self._takes: dict[str, Takes] = {}
-        self._bounds: dict[str, _Bounds] = {}
+        self._collectors: dict[str, Term] = {}
+        """The term of each collector, as the store gave it."""
+        self.bounds = Bounds(spec, retain_bytes)
+        self.deliveries = Deliveries()
         self.recovery = Recovery(spec.partitions, stores)
 
     # --- what is shown to it
@@ -85,6 +84,8 @@ class History:
 
     def stored(self, process: Process, order: Order, answer: Fact | None) -> None:
         """A call was carried out by a store."""
+        if isinstance(answer, facts.CollectorOpened):
+            self._collectors[process.instance] = answer.term
         if not isinstance(answer, facts.Fenced | facts.ClaimRefused):
             look = _STORED.get(type(order))
             if look is not None:
@@ -96,14 +97,18 @@ class History:
         message = order.message
         if isinstance(message, Push):
             key = (self._sources[process.peer], message.sequence)
-            earlier = self._sent.setdefault(key, message)
-            require(earlier.checksum == message.checksum, f"{key} was sent twice with different rows")
+            earlier = self._sums.setdefault((process.instance, message.sequence), message.checksum)
+            require(earlier == message.checksum, f"{key} was sent twice with different rows")
+            self._sent.setdefault(key, {}).setdefault(message.checksum, message)
+            self.bounds.pushed(process, message)
         elif isinstance(message, messages.Trim):
             self.recovery.check_trim(message.groups.tolist(), message.tags.tolist())
+        elif process.role is Role.GATEWAY:
+            self.refusals.sent(process, order)
 
     def _acknowledge(self, process: Process, order: orders.SendAcknowledge) -> None:
         del process
-        key = (self._sources[order.to], order.message.sequence)
+        key = (self._sources[caller(order.to)], order.message.sequence)
         require(key in self._recorded, f"{key} is acknowledged, but not in the log")
         number = order.message.record
         require(number in (None, self._recorded[key]), f"{key} is in record {self._recorded[key]}, not in {number}")
@@ -114,14 +119,15 @@ class History:
             self._acknowledged.add((self._sources[process.peer], message.sequence))
         elif isinstance(message, Results) and message.last:
             self._takes_of(process).coming = message
-        elif isinstance(message, Exchange):
-            bounds = self._bounds.setdefault(process.instance, _Bounds())
-            bounds.message = max(bounds.message, message.nbytes)
+        if process.role is Role.GATEWAY:
+            self.refusals.received(process, fact)
+        elif isinstance(message, messages.Delivery | messages.TokenTooOld):
+            self.deliveries.received(process, message)
+        self.bounds.received(process, fact)
 
     # --- the log and the map
 
     def _appended(self, process: Process, order: orders.AppendRecord) -> None:
-        del process
         if order.number in self.records:
             require(self.records[order.number] is order.record, f"record {order.number} was written twice")
             return
@@ -134,14 +140,15 @@ class History:
             self.spec_version = change.version
         for batch in order.record.batches:
             self._check_batch(order.number, batch)
+        self.refusals.appended(process, order)
 
     def _check_batch(self, number: RecordNo, batch: LoggedBatch) -> None:
-        key = ((batch.stream, batch.producer), batch.sequence)
+        key = (self.refusals.source(batch.stream, batch.producer), batch.sequence)
         require(key not in self._recorded, f"{key} is in record {self._recorded.get(key)} and in {number}")
         require(key in self._sent, f"{key} is in record {number}, but nobody sent it")
-        sent = self._sent[key]
-        same = sent.checksum == batch.checksum and sent.next_sequence == batch.next_sequence
-        require(same and _same_rows(sent.rows, batch.rows), f"{key} is not recorded as it was sent")
+        sent = self._sent[key].get(batch.checksum)
+        same = sent is not None and sent.next_sequence == batch.next_sequence and _same_rows(sent.rows, batch.rows)
+        require(same, f"{key} is not recorded as it was sent")
         self._recorded[key] = number
 
     def _map_written(self, process: Process, order: orders.WriteMap) -> None:
@@ -177,7 +184,9 @@ class History:
         self._takes_of(process)
 
     def _take(self, process: Process, order: orders.Take) -> None:
-        if not process.is_zombie:  # it goes by an old vector, and can commit nothing
+        """A collector whose term was overtaken is not asked: it goes by an old vector, and can commit nothing."""
+        self.bounds.taken(process, order)
+        if self._collectors.get(process.instance) == max(self._collectors.values()):
             self._takes_of(process).take(order, self.recovery.committed)
 
     def _committed(self, process: Process, order: orders.WriteCommit) -> None:
@@ -193,28 +202,9 @@ class History:
                 require(new in ends, f"commit {commit.number} has group {group} up to {new}, taken were {ends}")
             require(new <= takes.taken[group], f"commit {commit.number}: group {group} up to {new} was never taken")
         self.commits.append(commit)
+        self.bounds.committed(process, order)
+        self.deliveries.committed(process, commit.number)
         self.recovery.committed = commit.committed.tolist()
-
-    # --- bounds
-
-    def _joined(self, process: Process, fact: facts.BatchJoined) -> None:
-        bounds = self._bounds.setdefault(process.instance, _Bounds())
-        bounds.batch += sum(part.rows.nbytes for part in fact.parts)
-        bounds.results = max(bounds.results, bounds.batch)
-        if fact.last:
-            bounds.batch = 0
-
-    def after(self, process: Process, fact: Fact) -> None:
-        """A machine has dealt with a fact: is it within its bounds?"""
-        grew = isinstance(fact, facts.BatchJoined) or isinstance(getattr(fact, "message", None), Exchange)
-        if not grew:
-            return
-        bounds, machine = self._bounds[process.instance], process.machine
-        buffered, retained = getattr(machine, "buffered_bytes", 0), getattr(machine, "retained_bytes", 0)
-        most = self._spec.worker.buffer + bounds.message
-        require(buffered <= most, f"{process} holds {buffered} bytes of messages, at most {most} are allowed")
-        most = self._retain_bytes + bounds.results
-        require(retained <= most, f"{process} keeps {retained} bytes of results, at most {most} are allowed")
 
     # --- comparison 1
 
@@ -222,6 +212,7 @@ class History:
         """What of the first comparison does not hold."""
         lost = sorted(self._acknowledged - self._recorded.keys())
         missing = sorted(self._sent.keys() - self._recorded.keys()) if self.has_ended else []
+        missing = [key for key in missing if not self.refusals.is_excused(key[0])]
         found = [f"{key} was acknowledged and is not recorded" for key in lost]
         found += [f"{key} was sent and is not recorded" for key in missing]
         for sink in self._stores.sinks:
@@ -278,14 +269,28 @@ def _at_store(name: str) -> Callable[[History, Process, Any], None]:
     return look
 
 
+def _staged(history: History, process: Process, order: orders.StageResults) -> None:
+    history.deliveries.staged(process, order)
+
+
+def _of_bounds(name: str) -> Callable[[History, Process, Any], None]:
+    def look(history: History, process: Process, thing: Any) -> None:
+        getattr(history.bounds, name)(process, thing)
+
+    return look
+
+
 _SEEN: dict[type, Callable[[History, Process, Any], None]] = {
     orders.Send: History._send,
     orders.SendAcknowledge: History._acknowledge,
     orders.Emit: History._emit,
     orders.Take: History._take,
+    orders.StageResults: _staged,
     facts.Received: History._received,
     facts.CollectorOpened: History._opened,
-    facts.BatchJoined: History._joined,
+    facts.BatchJoined: _of_bounds("joined"),
+    orders.AppendRecord: _of_bounds("cutting"),
+    orders.TrimLog: _of_bounds("trimmed"),
 }
 _STORED: dict[type, Callable[[History, Process, Any], None]] = {
     orders.AppendRecord: History._appended,

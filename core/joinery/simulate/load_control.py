@@ -9,6 +9,7 @@ import numpy as np
 from joinery.elastic import beta, guarded
 from joinery.elastic.beta import Decision, Grow, Keep, Shrink
 from joinery.elastic.classify import classify_all
+from joinery.elastic.demand import with_demand
 from joinery.elastic.drain_plan import highest_ordinals, plan_drain
 from joinery.elastic.guarded import Stabilization
 from joinery.elastic.load import ClusterLoad, GroupLoad, LoadReport, occupancy
@@ -65,20 +66,27 @@ class Control:
     # --- what is seen
 
     def _reports(self, now_ns: int) -> list[LoadReport]:
-        window = self._cluster.gateway.window_bytes()
+        window, arrivals = self._cluster.gateway.window_bytes(), self._cluster.gateway.arrivals
         workers = self._cluster.workers
-        return [self._report(workers[name], window, now_ns) for name in self._cluster.pmap.workers]
+        made = [self._report(workers[name], window, now_ns) for name in self._cluster.pmap.workers]
+        if self._settings.rule is Rule.PAPER:
+            return [report for report, _ in made]
+        since, until = (arrivals.tick_at(at) for at in (now_ns - self._settings.reorganization_ns, now_ns))
+        came = (arrivals.counts[until] - arrivals.counts[since]).sum(axis=0) * float(self._settings.tuple_bytes)
+        joined = {report.worker: joined for report, joined in made}
+        return with_demand([report for report, _ in made], joined, came.tolist())
 
-    def _report(self, worker: SimWorker, window: np.ndarray, now_ns: int) -> LoadReport:
+    def _report(self, worker: SimWorker, window: np.ndarray, now_ns: int) -> tuple[LoadReport, float]:
+        """What it reports, and the bytes that it joined."""
         settings, offered = self._settings, self._cluster.gateway.offered_ns
-        samples, busy_ns, held_back = worker.report_epoch()
+        samples, busy_ns, held_back, joined = worker.report_epoch()
         groups = self._cluster.groups_of(worker.worker).tolist()
         span_ns = min(float(settings.reorganization_ns), now_ns - worker.ready_since_ns)
         parts = tuple(
             GroupLoad(group=GroupId(group), weight=float(offered[group]), memory_bytes=int(window[group]))
             for group in groups
         )
-        return LoadReport(
+        report = LoadReport(
             worker=worker.worker,
             occupancy=occupancy(samples, settings.buffer_bytes),
             busy=busy_ns / span_ns if span_ns > 0 else 0.0,
@@ -87,6 +95,7 @@ class Control:
             groups=parts,
             back_pressure=held_back,
         )
+        return report, joined
 
     def _sample(self, now_ns: int, load: ClusterLoad) -> None:
         cluster, arrivals = self._cluster, self._cluster.gateway.arrivals

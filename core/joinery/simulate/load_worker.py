@@ -71,6 +71,8 @@ class SimWorker:
         """Bytes unprocessed just before each message of this reorganization epoch."""
         self.held_back = False
         self.reported_busy_ns = 0.0
+        self.joined_bytes = 0.0
+        """Worked off since the last report."""
         self.link_free_ns = now_ns
         self._held_until_ns = now_ns
         own = sorted((change.at_ns, change.speed) for change in speeds if change.ordinal == ordinal)
@@ -101,6 +103,7 @@ class SimWorker:
             spent = min(needed, until - at)
             self.busy_ns += spent
             self.cpu_ns += spent * speed
+            self.joined_bytes += float(piece.size.sum()) * spent * speed / total
             at = at + spent if spent < needed else at + needed
             if spent >= needed:
                 self._finish(piece, at)
@@ -144,10 +147,10 @@ class SimWorker:
                 self.queue.remove(piece)
         return taken
 
-    def report_epoch(self) -> tuple[list[int], float, bool]:
-        """The samples, the busy time and whether rows were held back, since the last report."""
-        seen = self.samples, self.busy_ns - self.reported_busy_ns, self.held_back
-        self.samples, self.reported_busy_ns, self.held_back = [], self.busy_ns, False
+    def report_epoch(self) -> tuple[list[int], float, bool, float]:
+        """The samples, the busy time, whether rows were held back, and the bytes joined, since the last report."""
+        seen = self.samples, self.busy_ns - self.reported_busy_ns, self.held_back, self.joined_bytes
+        self.samples, self.reported_busy_ns, self.held_back, self.joined_bytes = [], self.busy_ns, False, 0.0
         return seen
 
     def _finish(self, piece: Piece, at_ns: float) -> None:

@@ -3,10 +3,11 @@
 Rule 1: a connection is FIFO in each direction, `Connected` first; both sides hear of it at different times.
 Rule 2: a broken connection loses what is under way and what is sent until its sides notice; they notice at different
         times. A side whose process ended or closed it may still deliver what it had sent before.
-Rule 3: a new connection under the same peer name takes the place of the older one, which is closed; whoever hears
-        `Connected` hears no `Disconnected` of the older one afterwards.
+Rule 3: the side that listens names each connection anew (`worker-0#3`), so it may hear of a new connection before the
+        older one is gone, and what was sent on the older one may still come. Only the operator keeps its name: its new
+        connection takes the place of the older one, of which nothing more is heard.
 Rule 4: the connecting side connects again by itself, to the newest instance of the other. A paused process keeps its
-        connections until others give it up; a zombie connects to nobody.
+        connections until others give it up. A zombie dials again too, and waits longer each time.
 """
 
 from collections import Counter
@@ -20,7 +21,8 @@ import numpy as np
 
 from joinery.machine.facts import Connected, Disconnected, Fact, Received
 from joinery.machine.messages import Holdings, Message
-from joinery.model.ids import Peer
+from joinery.model.ids import OPERATOR, Peer
+from joinery.simulate.charges import Charges
 from joinery.simulate.process import Process
 from joinery.simulate.schedule import Timing
 from joinery.simulate.timeline import Dice, Timeline
@@ -28,12 +30,19 @@ from joinery.simulate.timeline import Dice, Timeline
 CLIENT: Final = 0
 """The connecting side; messages of direction 0 come from it."""
 SERVER: Final = 1
+MARK: Final = "#"
+"""Between the name of a process and the number of its connection."""
+
+
+def caller(peer: Peer) -> Peer:
+    """Whose connection this is."""
+    return Peer(peer.partition(MARK)[0])
 
 
 class Link:
     """One connection."""
 
-    __slots__ = ("dice", "ends", "is_known", "is_up", "last", "until")
+    __slots__ = ("dice", "ends", "is_known", "is_up", "last", "names", "until")
 
     def __init__(self, client: Process, server: Process, seed: int, number: int) -> None:
         self.ends = (client, server)
@@ -44,6 +53,9 @@ class Link:
         """When the newest message of each direction arrives."""
         self.until: list[float] = [inf, inf]
         """What arrives after this, in each direction, is lost."""
+        mine = client.peer if client.peer == OPERATOR else Peer(f"{client.peer}{MARK}{number}")
+        self.names = (mine, server.peer)
+        """What the other side calls each."""
         name = f"{client.peer} {server.peer} {number}"
         self.dice = (Dice(seed, f"{name} there"), Dice(seed, f"{name} back"))
 
@@ -58,6 +70,8 @@ class Network:
         self, timeline: Timeline, timing: Timing, seed: int, tell: Callable[[Process, Fact], None], counts: Counter[str]
     ) -> None:
         self._timeline, self._timing, self._seed, self._tell, self._counts = timeline, timing, seed, tell, counts
+        self.charges: Charges | None = None
+        """What messages cost; None: their delays are drawn."""
         self._servers: dict[Peer, Process] = {}
         self._waiting: dict[Peer, dict[Process, None]] = {}
         self._made: Counter[tuple[Peer, Peer]] = Counter()
@@ -71,22 +85,25 @@ class Network:
         for client in self._waiting.pop(process.peer, {}):
             self.dial(client, process.peer)
         if older is not None and older.is_alive:
-            self._abandon(older)
+            self.abandon(older)
 
-    def _abandon(self, older: Process) -> None:
-        """The clients of a process that was replaced give it up: some soon, some only when it is back as a zombie."""
+    def abandon(self, older: Process) -> None:
+        """The peers of a process that was replaced give it up: some soon, some only when it is back as a zombie."""
         for link in older.connections:
-            if link.ends[SERVER] is older:
-                dice, notice = link.dice[CLIENT], self._timing.notice_ns
-                patience = dice.between(notice) if dice.draw() < 0.5 else dice.between((0, 20 * notice[1]))
-                self._timeline.after(patience, self.cut, link)
+            dice, notice = link.dice[CLIENT], self._timing.notice_ns
+            patience = dice.between(notice) if dice.draw() < 0.5 else dice.between((0, 20 * notice[1]))
+            self._timeline.after(patience, self.cut, link)
 
     def dial(self, client: Process, target: Peer) -> None:
-        """Connect soon."""
-        self._timeline.after(client.dice.between(self._timing.reconnect_ns), self._connect, client, target)
+        """Connect soon; a zombie that is sent away again and again waits longer each time."""
+        delay = client.dice.between(self._timing.reconnect_ns)
+        if client.is_zombie:
+            client.tries += 1
+            delay *= client.tries
+        self._timeline.after(delay, self._connect, client, target)
 
     def _connect(self, client: Process, target: Peer) -> None:
-        if client.is_away(self._connect, client, target) or client.is_zombie or target in client.links:
+        if client.is_away(self._connect, client, target) or target in client.links:
             return
         server = self._servers.get(target)
         if server is None or not server.is_alive:
@@ -104,14 +121,15 @@ class Network:
         client, server = link.ends
         if server.is_away(self._accept, link) or not link.is_up:
             return
-        older = server.links.get(client.peer)
-        server.links[client.peer] = link
+        del client
+        older = server.links.get(link.names[CLIENT])
+        server.links[link.names[CLIENT]] = link
         link.is_known[SERVER] = True
         if older is not None:
             older.until[CLIENT] = min(older.until[CLIENT], self._timeline.now)
             if older.is_up:
                 self._close(older, SERVER, sends_rest=False)
-        self._tell(server, Connected(client.peer))
+        self._tell(server, Connected(link.names[CLIENT]))
 
     def _established(self, link: Link) -> None:
         client, server = link.ends
@@ -133,7 +151,11 @@ class Network:
             self._counts["messages lost"] += 1
             return
         side = link.side_of(process)
-        arrives = max(link.last[side], self._timeline.now + link.dice[side].between(self._timing.message_ns))
+        if self.charges is None:
+            arrives = self._timeline.now + link.dice[side].between(self._timing.message_ns)
+        else:
+            arrives = self.charges.arrives_ns(process, link.ends[1 - side], message, self._timeline.now)
+        arrives = max(link.last[side], arrives)
         link.last[side] = arrives
         self._timeline.at(arrives, self._arrive, link, side, as_on_the_wire(message))
 
@@ -148,7 +170,7 @@ class Network:
         if receiver.is_away(self._deliver, link, side, message):
             return
         if link.is_known[1 - side]:
-            self._tell(receiver, Received(link.ends[side].peer, message))
+            self._tell(receiver, Received(link.names[side], message))
 
     # --- down
 
@@ -202,7 +224,7 @@ class Network:
             end.connections.pop(link, None)
 
     def _notice(self, link: Link, side: int) -> None:
-        process, peer = link.ends[side], link.ends[1 - side].peer
+        process, peer = link.ends[side], link.names[1 - side]
         if process.is_away(self._notice, link, side) or process.links.get(peer) is not link:
             return
         del process.links[peer]

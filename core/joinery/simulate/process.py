@@ -4,8 +4,8 @@
     RUNNING, PAUSED -> DEAD           crashed, or killed
     RUNNING -> STOPPED                its machine is done
 
-A process that was replaced while it was paused is a zombie from then on: it goes on, but nobody connects to it any
-more, it connects to nobody, and when it stops nobody cares.
+A process that was replaced while it was paused is a zombie from then on: it goes on, and dials again when it finds its
+connections closed, but nobody connects to it any more, and when it stops nobody cares.
 """
 
 from collections import deque
@@ -54,14 +54,13 @@ class State(Enum):
 
 
 class DriftingClock:
-    """A process's own clock: some milliseconds off, and it may jump once."""
+    """A process's own clock: some milliseconds off, and it may jump once, at times by more."""
 
     __slots__ = ("_jump_at", "_jump_to", "_offset")
 
-    def __init__(self, dice: Dice, born: int) -> None:
-        bounds = (-_DRIFT_NS, _DRIFT_NS)
-        self._offset = dice.between(bounds)
-        self._jump_to = dice.between(bounds)
+    def __init__(self, dice: Dice, born: int, jump_ns: int) -> None:
+        self._offset = dice.between((-_DRIFT_NS, _DRIFT_NS))
+        self._jump_to = dice.between((-jump_ns, jump_ns))
         within = born + dice.between((0, _JUMP_WITHIN_NS))
         self._jump_at = within if dice.draw() < _JUMPS else -1
 
@@ -78,19 +77,29 @@ class Process:
     __slots__ = (
         "answers", "calling", "calls", "clock", "connections", "dice", "heard", "held", "instance", "is_zombie", "jobs",
         "labour", "last_words", "links", "machine", "module", "offered", "ordinal", "peer", "rest", "role", "sinks",
-        "state", "wake", "wake_at_ns", "working",
+        "state", "tries", "wake", "working",
     )  # fmt: skip
 
     def __init__(
-        self, role: Role | None, ordinal: int, instance: str, peer: Peer, machine: Machine, seed: int, born: int
+        self,
+        role: Role | None,
+        ordinal: int,
+        instance: str,
+        peer: Peer,
+        machine: Machine,
+        seed: int,
+        born: int,
+        jump_ns: int = _DRIFT_NS,
     ) -> None:
         self.role, self.ordinal, self.instance, self.peer, self.machine = role, ordinal, instance, peer, machine
         self.module: Module | None = None
         self.sinks: Sequence[MemorySink] = ()
         self.state = State.RUNNING
         self.is_zombie = False
+        self.tries = 0
+        """How often it has dialled as a zombie."""
         self.dice, self.labour = Dice(seed, instance), Dice(seed, f"{instance} labour")
-        self.clock = DriftingClock(Dice(seed, f"{instance} clock"), born)
+        self.clock = DriftingClock(Dice(seed, f"{instance} clock"), born, jump_ns)
         self.links: dict[Peer, Link] = {}
         """Connections that this process knows to be up (they may be broken already)."""
         self.connections: dict[Link, None] = {}
@@ -109,7 +118,7 @@ class Process:
         self.jobs: deque[ModuleOrder] = deque()
         self.answers: deque[Fact] = deque()
         self.working = False
-        self.wake, self.wake_at_ns = 0, 0
+        self.wake = 0
         self.offered: int | None = None
         """A producer: the next batch of its script to be offered; None: not known yet."""
 
@@ -122,6 +131,11 @@ class Process:
         if self.role is None:
             raise Bug(f"{self} has no slot")
         return self.role, self.ordinal
+
+    @property
+    def number(self) -> int:
+        """The first instance of a slot is 1."""
+        return int(self.instance.rpartition("/")[2])
 
     @property
     def is_alive(self) -> bool:

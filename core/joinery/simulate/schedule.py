@@ -4,6 +4,7 @@ The machines, the network's delays and the faults follow from it alone, so a sch
 is made from a seed (tests/simulation), replayed by that number, and shrunk by leaving out parts of it.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from joinery.machine.messages import ChangeSpec
 from joinery.machine.orders import Effect
-from joinery.model.ids import ProducerId
+from joinery.model.ids import Peer, ProducerId
 
 MS: Final = 1_000_000
 
@@ -42,6 +43,10 @@ class Script:
     stream: int
     name: ProducerId
     batches: tuple[Batch, ...]
+    is_named: bool = True
+    """Whether the gateway is told the name; without one a producer is not started again."""
+    again: tuple[Batch, ...] = ()
+    """What a later instance offers in place of these batches, if it has other rows; at the same times."""
 
 
 # --- what an operator does
@@ -92,6 +97,8 @@ class CrashPoint:
     """Of a worker or of a producer's script; 0 for the others."""
     effect: Effect | None
     count: int
+    message: str | None = None
+    """Count only messages of this kind, by its name: `Vector`, `Owners` ..."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +164,21 @@ class Schedule:
     faults: tuple[Fault, ...] = ()
     retain_bytes: int = 1 << 25
     """How many bytes of results a worker keeps for a new collector (`WorkerMachine(spec, worker, retain_bytes)`)."""
+    subscribers: int = 0
+    """Who reads committed results."""
+    is_operated: bool = False
+    """Whether the operator's machine decides the degree, besides what the steps ask for."""
+    jump_ns: int = 3 * MS
+    """How far a clock jumps at most, forward or back."""
     timing: Timing = field(default_factory=Timing)
     deadline_ns: int = 600_000 * MS
     """A run that has not ended by then is stuck."""
+
+
+def producer_peers(schedule: Schedule) -> list[Peer]:
+    """A name for each producer's connection; producers of different streams may have the same name."""
+    names = Counter(script.name for script in schedule.scripts)
+    return [
+        Peer(script.name if names[script.name] == 1 else f"{script.name}@{script.stream}")
+        for script in schedule.scripts
+    ]

@@ -14,6 +14,7 @@ from joinery.machine import facts, orders
 from joinery.machine.calls import STORE_ORDERS
 from joinery.machine.facts import Fact
 from joinery.machine.orders import ModuleOrder, Order
+from joinery.simulate.charges import Charges
 from joinery.simulate.faults import CrashPoints, Outages
 from joinery.simulate.history import History
 from joinery.simulate.network import Network
@@ -55,6 +56,10 @@ class Shell:
         self._calls = StoreCalls(self.timeline, timing, Outages(schedule), self._execute, self.tell, counts)
         self._workshop = Workshop(self.timeline, timing, self._perform, self.tell)
 
+    def charge(self, charges: Charges) -> None:
+        """From now on work and messages take what they cost."""
+        self.network.charges = self._workshop.charges = charges
+
     # --- facts in
 
     def tell(self, process: Process, fact: Fact) -> None:
@@ -68,7 +73,7 @@ class Shell:
         check = getattr(process.machine, "check_invariants", None)
         if check is not None:
             check()
-        self.history.after(process, fact)
+        self.history.bounds.after(process, fact)
         self.carry_out(process, made)
         self._on_handled(process)
 
@@ -93,7 +98,7 @@ class Shell:
         for place, order in enumerate(made):
             if process.state is not State.RUNNING:
                 return
-            fault = None if process.role is None else self.points.before(process.role, process.ordinal, order.effect)
+            fault = None if process.role is None else self.points.before(process.role, process.ordinal, order)
             if fault is not None:
                 process.rest = made[place:]
                 self._on_fault(process, fault)
@@ -121,17 +126,13 @@ class Shell:
 
     def _wake_at(self, process: Process, at_ns: int) -> None:
         process.wake += 1
-        process.wake_at_ns = at_ns
         delay = at_ns - process.clock.now_ns(self.timeline.now)
         self.timeline.after(max(_TIMER_NS, delay), self._ring, process, process.wake)
 
     def _ring(self, process: Process, wake: int) -> None:
         if process.wake != wake or process.is_away(self._ring, process, wake):
             return
-        if process.clock.now_ns(self.timeline.now) < process.wake_at_ns:  # its clock was set back
-            self._wake_at(process, process.wake_at_ns)
-        else:
-            self.tell(process, facts.Tick())
+        self.tell(process, facts.Tick())  # also if its clock was set back: an alarm waits for so long, not until then
 
     # --- stores and modules
 

@@ -24,7 +24,7 @@ _MS: Final = 1e6
 
 FACT, ORDER, FAULT = "<", ">", "!"
 _SILENT: Final = frozenset({orders.WakeAt, facts.Tick})
-_DULL: Final = (messages.Alive, messages.Load, messages.ClusterReport)
+_DULL: Final = (messages.Alive, messages.Load, messages.ClusterReport, messages.Ping, messages.Pong, messages.Overview)
 
 
 class Story:

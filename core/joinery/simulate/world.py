@@ -15,6 +15,7 @@ from typing import Final
 
 from joinery.join.plan import JoinPlan
 from joinery.machine import facts, messages
+from joinery.machine.operator import OperatorMachine
 from joinery.model.ids import COLLECTOR, GATEWAY, OPERATOR, GroupId, Peer, WorkerId
 from joinery.model.spec import JoinQuerySpec
 from joinery.partition.map import PartitionMap
@@ -22,7 +23,9 @@ from joinery.simulate.hand import Hand, Wish
 from joinery.simulate.history import History
 from joinery.simulate.machines import Machines
 from joinery.simulate.outcome import Outcome
+from joinery.simulate.patience import LOOK_NS, Patience
 from joinery.simulate.process import Process, State
+from joinery.simulate.reader import readers
 from joinery.simulate.schedule import (
     MS,
     AddWorker,
@@ -36,6 +39,7 @@ from joinery.simulate.schedule import (
     Schedule,
     Step,
     StoreDown,
+    producer_peers,
 )
 from joinery.simulate.shell import Shell
 from joinery.simulate.stores import Stores
@@ -63,12 +67,14 @@ def run(schedule: Schedule, machines: Machines = REAL) -> Outcome:
 class World:
     """All processes of one query."""
 
+    max_events = MAX_EVENTS
+
     def __init__(self, schedule: Schedule, machines: Machines = REAL) -> None:
         self.schedule, self._machines = schedule, machines
         self.spec = JoinQuerySpec.parse(schedule.query)
         self._plan = JoinPlan.of(self.spec)
         self.stores = Stores(tuple(f"sink-{number}" for number in range(max(1, len(self.spec.sinks)))))
-        self._peers = _producer_peers(schedule)
+        self._peers = producer_peers(schedule)
         sources = {
             peer: (script.stream, script.name) for peer, script in zip(self._peers, schedule.scripts, strict=True)
         }
@@ -87,8 +93,11 @@ class World:
         self._draining: dict[WorkerId, Slot] = {}
         self._fed: Process | None = None
         self._spec_version = 0
-        self._hand = Hand(self._is_moved, lambda: self.history.spec_version, self._emptied)
+        self._patience = Patience()
+        operator = OperatorMachine(self.spec) if schedule.is_operated else None
+        self._hand = Hand(self._is_moved, lambda: self.history.spec_version, self._emptied, operator, self._scale)
         self._operator = Process(None, 0, "operator/1", OPERATOR, self._hand, schedule.seed, 0)
+        self._readers = readers(schedule)
         self._plan_all()
 
     def _plan_all(self) -> None:
@@ -104,6 +113,9 @@ class World:
             for batch in script.batches:
                 at(batch.at_ns, self._due, slot)
         self.network.dial(self._operator, GATEWAY)
+        for reader in self._readers:
+            self.network.dial(reader, COLLECTOR)
+        at(LOOK_NS, self._look)
         for step in self.schedule.steps:
             at(step.at_ns, self._step, step)
         for fault in self.schedule.faults:
@@ -116,7 +128,8 @@ class World:
         """Until everybody has stopped, the deadline, or a failure."""
         stuck = failed = None
         try:
-            while self._slots and self.timeline.count < MAX_EVENTS and self.timeline.step(self.schedule.deadline_ns):
+            deadline_ns = self.schedule.deadline_ns
+            while self._slots and self.timeline.count < self.max_events and self.timeline.step(deadline_ns):
                 pass
             if self._slots:
                 stuck = self._who_is_left()
@@ -126,8 +139,8 @@ class World:
         commits = self.history.commits
         receipts = {receipt.sink: receipt for receipt in commits[-1].receipts} if commits else {}
         self.counts.update(
-            records=len(self.history.records), commits=len(commits), moves=self.history.moves,
-            events=self.timeline.count,
+            delivered=self.history.deliveries.rows, records=len(self.history.records), commits=len(commits),
+            moves=self.history.moves, events=self.timeline.count,
         )  # fmt: skip
         return Outcome(
             history=self.history,
@@ -139,6 +152,12 @@ class World:
             failed=failed,
             stuck=stuck,
         )
+
+    def _look(self) -> None:
+        gateway = self._slots.get(_GATEWAY)
+        if gateway is not None:
+            self._patience.look(gateway.machine, [*self._draining, *self._hand.leaving], self.timeline.now)
+        self.timeline.after(LOOK_NS, self._look)
 
     def _who_is_left(self) -> str:
         left = [
@@ -174,21 +193,12 @@ class World:
         return process is not None and process.is_zombie
 
     def _make(self, slot: Slot, number: int) -> Process:
-        (role, ordinal), make = slot, self._machines
-        peer = self._peer_of(slot)
-        match role:
-            case Role.GATEWAY:
-                machine = make.gateway(self.spec)
-            case Role.COLLECTOR:
-                machine = make.collector(self.spec)
-            case Role.WORKER:
-                machine = make.worker(self.spec, WorkerId(peer), self.schedule.retain_bytes)
-            case Role.PRODUCER:
-                script = self.schedule.scripts[ordinal]
-                machine = make.producer(script.stream, script.name)
-        process = Process(role, ordinal, f"{peer}/{number}", peer, machine, self.schedule.seed, self.timeline.now)
+        (role, ordinal), peer = slot, self._peer_of(slot)
+        machine = self._machines.of(role, ordinal, peer, self.spec, self.schedule)
+        seed, jump_ns = self.schedule.seed, self.schedule.jump_ns
+        process = Process(role, ordinal, f"{peer}/{number}", peer, machine, seed, self.timeline.now, jump_ns)
         if role is Role.WORKER:
-            process.module = make.module(self._plan)
+            process.module = self._machines.module(self._plan)
         elif role is Role.COLLECTOR:
             process.sinks = tuple(sink.again() for sink in self.stores.sinks)
         elif role is Role.PRODUCER and number == 1:
@@ -210,6 +220,7 @@ class World:
         """A fault of the schedule; `process.rest` are the orders that it interrupts."""
         effect = process.rest[0].effect.value
         slot = process.slot
+        self._patience.disturbed(self.timeline.now + (fault.down_ns if isinstance(fault, Crash) else fault.for_ns))
         if isinstance(fault, Crash):
             self._note(process, f"CRASH before {effect}", "crashes")
             is_current = self._is_current(process)
@@ -246,6 +257,7 @@ class World:
         if process.state is State.PAUSED and self._is_current(process):
             self._note(process, "IS REPLACED", "zombies")
             process.is_zombie = True
+            self.network.abandon(process)
             self._start(process.slot)
 
     def _stopped(self, process: Process, because: str) -> None:
@@ -286,6 +298,7 @@ class World:
         self.shell.story.add(self.timeline.now, "world" if process is None else process.instance, FAULT, text)
         if count is not None:
             self.counts[count] += 1
+            self._patience.disturbed(self.timeline.now)
 
     # --- what comes from outside
 
@@ -306,7 +319,8 @@ class World:
         """Offer what is due, as far as the producer has room; a new instance goes on where the log ends."""
         if self._fed is process:
             return
-        machine, batches = process.machine, self.schedule.scripts[process.ordinal].batches
+        machine, script = process.machine, self.schedule.scripts[process.ordinal]
+        batches = script.again if script.again and process.number > 1 else script.batches
         if process.offered is None:
             process.offered = getattr(machine, "next_sequence", 0)
         self._fed = process
@@ -321,6 +335,7 @@ class World:
     def _happen(self, fault: BreakConnection | StoreDown) -> None:
         if isinstance(fault, StoreDown):
             self._note(None, f"STORES DOWN for {fault.for_ns / MS:.0f} ms", "outages")
+            self._patience.disturbed(self.timeline.now + fault.for_ns)
         elif self.network.cut_between(fault.one, fault.other):
             self._note(None, f"CONNECTION of {fault.one} and {fault.other} BREAKS", "breaks")
 
@@ -352,24 +367,29 @@ class World:
         stored = self.stores.log.read_map()
         return stored is not None and PartitionMap.from_dict(stored).owner(move.group) == move.to
 
+    def _scale(self, replicas: int) -> None:
+        """The operator's machine wants so many workers: the lowest ordinals."""
+        self._note(None, f"SCALE to {replicas} workers", "scalings")
+        for ordinal in [ordinal for role, ordinal in self._slots if role is Role.WORKER and ordinal >= replicas]:
+            self.timeline.after(0, self._take_away, (Role.WORKER, ordinal))
+        for ordinal in range(replicas):
+            if (Role.WORKER, ordinal) not in self._slots and (Role.WORKER, ordinal) not in self._done:
+                self._slots[Role.WORKER, ordinal] = None
+                self.timeline.after(0, self._start, (Role.WORKER, ordinal))
+
+    def _take_away(self, slot: Slot) -> None:
+        process = self._slots.pop(slot, None)
+        if process is not None:
+            self._note(process, "IS TAKEN AWAY: it is empty", "drains")
+            self._end(process, State.STOPPED)
+
     def _emptied(self, workers: tuple[WorkerId, ...]) -> None:
         """Drained workers are taken away."""
         for worker in workers:
             slot = self._draining.pop(worker, None)
-            process = None if slot is None else self._slots.pop(slot, None)
-            if process is not None:
-                self._note(process, "IS TAKEN AWAY: it is empty", "drains")
-                self._end(process, State.STOPPED)
+            if slot is not None:
+                self._take_away(slot)
 
 
 def _worker(ordinal: int) -> WorkerId:
     return WorkerId(f"worker-{ordinal}")
-
-
-def _producer_peers(schedule: Schedule) -> list[Peer]:
-    """A name for each producer's connection; producers of different streams may have the same name."""
-    names = Counter(script.name for script in schedule.scripts)
-    return [
-        Peer(script.name if names[script.name] == 1 else f"{script.name}@{script.stream}")
-        for script in schedule.scripts
-    ]

@@ -98,6 +98,9 @@ def test_a_slowed_worker_loses_groups(tmp_path: Path) -> None:
         (("--profile", "stairs:1,2"), "--profile: found stairs:1,2, wanted one of constant:1500"),
         (("--profile", "step:500"), "--profile: found step:500, wanted one of"),
         (("--profile", "step:10s,500"), "--profile: found step:10s,500, wanted one of"),
+        (("--profile", "step:fast,2000"), "--profile: found step:fast,2000, wanted one of"),
+        (("--profile", "constant:-5"), "--profile: found constant:-5, wanted one of"),
+        (("--plot", "no/such/out.png"), "--plot: found no/such/out.png, and there is no folder no/such, wanted a file"),
         (("--until", "600"), "--until: found '600', wanted a duration such as"),
         (("--rule", "wild"), "--rule: found wild, wanted paper or guarded"),
         (("--beta", "1.5"), "spec.scaling.beta: found 1.5, wanted 0 < beta < 1"),
@@ -148,6 +151,13 @@ def test_a_query_without_generators_needs_rates(tmp_path: Path) -> None:
     code, _, complaint = run(str(file))
     assert 2 == code
     assert "rates: found a stream without a generator" in complaint
+
+
+def test_a_run_without_results_says_so() -> None:
+    code, text, _ = run(*SMALL, "--profile", "constant:0.001", "--until", "10s")
+    assert 0 == code
+    assert "delay: no result came out" in text
+    assert "nan" not in text
 
 
 def test_bare_commands_teach() -> None:

@@ -29,14 +29,14 @@ def test_a_negative_sample_is_a_bug() -> None:
 
 
 def test_the_busy_share_is_divided_by_the_weights_of_the_groups() -> None:
-    shares = report("a", group(1, weight=30), group(2, weight=10), u=0.8).busy_by_group()
+    shares = report("a", group(1, weight=30), group(2, weight=10), u=0.8).load_by_group()
     assert {GroupId(1): pytest.approx(0.6), GroupId(2): pytest.approx(0.2)} == shares
 
 
 def test_the_busy_share_is_divided_evenly_when_nothing_is_known_of_the_groups() -> None:
-    shares = report("a", group(1, weight=0), group(2, weight=0), u=0.8).busy_by_group()
+    shares = report("a", group(1, weight=0), group(2, weight=0), u=0.8).load_by_group()
     assert {GroupId(1): 0.4, GroupId(2): 0.4} == shares
-    assert {} == report("a", u=0.8).busy_by_group()
+    assert {} == report("a", u=0.8).load_by_group()
 
 
 def test_a_cluster_counts_and_sums() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from joinery.elastic.load import ClusterLoad, GroupLoad, Role
@@ -132,24 +134,44 @@ def test_a_worker_short_of_memory_yields_by_memory() -> None:
     assert 4 == len(plan_guarded(load, seed=0).moves)
 
 
-def test_no_more_moves_than_allowed_are_under_way_shared_by_the_pairs() -> None:
+def test_a_plan_holds_all_that_is_to_move_and_says_how_much_of_it_may_start() -> None:
     load = cluster(
         (report("a", *ten(), f=0.9, u=1.0), SUP),
         (report("b", *ten(10), f=0.9, u=1.0), SUP),
         (report("c", f=0.0, u=0.0), CON),
         (report("d", f=0.0, u=0.0), CON),
-        (report("e", f=0.2, u=0.2), NEU),
     )
-    on_the_way = (Move(GroupId(99), WorkerId("e"), WorkerId("f")),)
-    plan = plan_guarded(load, seed=0, limits=Limits(max_parallel=6), in_flight=on_the_way)
-    assert [3, 2] == [sum(move.source == source for move in plan.moves) for source in ("a", "b")]
+    plan = plan_guarded(load, seed=0, limits=Limits(max_parallel=3))
+    assert [5, 5] == [sum(move.source == source for move in plan.moves) for source in (A, B)]
+    assert plan.moves[:3] == plan.startable((), 0)
+    assert plan.moves[3:5] == plan.startable([move.group for move in plan.moves[:3]], 1)
 
 
-def test_with_enough_moves_under_way_nothing_is_added() -> None:
-    load = two_workers(*ten())
-    plan = plan_guarded(load, seed=0, limits=Limits(max_parallel=1), in_flight=(Move(GroupId(0), A, B),))
-    assert () == plan.moves
-    assert ("a yields nothing to b: enough moves are under way",) == plan.notes
+def test_demand_says_how_much_a_full_worker_gives() -> None:
+    #  ten groups; u = 1.0 beside 0.4 and 0.4 has a mean of 0.6, a demand of 2.0 one of 0.93
+    full, half = report("a", *ten(), f=0.9, u=1.0), report("b", f=0.0, u=0.4)
+    others = ((half, CON), (replace(half, worker=C), CON))
+    assert 4 == len(plan_guarded(cluster((full, SUP), *others), seed=0).moves)
+    assert 5 == len(plan_guarded(cluster((replace(full, demand=2.0), SUP), *others), seed=0).moves)
+
+
+def test_a_worker_short_of_memory_gives_however_little_it_has_to_do() -> None:
+    full, idle = report("a", *ten(memory_bytes=90), u=0.1), report("b", *ten(10), u=0.5)
+    load = cluster((replace(full, demand=0.1), SUP), (replace(idle, demand=0.5), CON))
+    assert plan_guarded(load, seed=0).moves
+
+
+def test_a_supplier_that_only_catches_up_gives_nothing() -> None:
+    busy, idle = report("a", *ten(), f=0.9, u=1.0), report("b", *ten(10), f=0.0, u=0.5)
+    load = cluster((replace(busy, demand=0.5), SUP), (replace(idle, demand=0.6), CON))
+    assert () == plan_guarded(load, seed=0).moves
+
+
+def test_a_busy_worker_with_little_to_come_takes_groups_as_a_consumer_does() -> None:
+    over, catching_up = report("a", *ten(), f=0.9, u=1.0), report("b", *ten(10), f=0.2, u=1.0)
+    assert () == plan_guarded(cluster((over, SUP), (catching_up, SUP)), seed=0).moves
+    load = cluster((replace(over, demand=1.2), SUP), (replace(catching_up, demand=0.6), SUP))
+    assert {(A, B)} == {(move.source, move.target) for move in plan_guarded(load, seed=0).moves}
 
 
 def test_moves_under_way_count_as_done() -> None:

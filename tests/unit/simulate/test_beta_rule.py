@@ -49,22 +49,19 @@ def run(
     until_s: int = 600,
     degree: int = 1,
     adaptive: bool = True,
-    owners: tuple[int, ...] | None = None,
     speeds: tuple[SpeedChange, ...] = (),
-    epoch_ns: int = T_R // 10,
 ) -> LoadRun:
     settings = LoadSettings(
         windows_ns=(60 * SECOND, 60 * SECOND),
         method=Method.HASH,
-        epoch_ns=epoch_ns,
-        reorganization_ns=10 * epoch_ns,
+        epoch_ns=T_R // 10,
+        reorganization_ns=T_R,
         degree=degree,
         adaptive=adaptive,
         rule=rule,
         scaling=BetaRule(max_degree=MAX),
         guards=GUARDS,
         thresholds=Thresholds() if rule is Rule.GUARDED else Thresholds.paper(),
-        owners=owners,
         speeds=speeds,
         until_ns=until_s * SECOND,
     )
@@ -96,35 +93,7 @@ def test_the_guarded_rule_keeps_the_delay_low_where_the_bare_one_does_not() -> N
     assert bare > 10 * guarded
 
 
-# --- balance
-
-ONE_HEAVY = tuple([0] * 24 + [1] * 12 + [2] * 12 + [3] * 12)
-"""One worker has twice as many groups as the others: at a low rate nobody minds."""
-ONE_EMPTY = tuple([0] * 20 + [1] * 20 + [2] * 20)
-"""The fourth worker is new."""
-
-
-def is_balanced(sample: Sample) -> bool:
-    """Nobody has to give, and nobody is busy for more than 1.25 times the mean."""
-    busy = [worker.busy for worker in sample.workers]
-    return sample.n_sup == 0 and max(busy) <= 1.25 * sum(busy) / len(busy)
-
-
-@pytest.mark.parametrize(
-    ("owners", "work", "epoch_ns"),
-    [(ONE_HEAVY, 2.8, SECOND // 5), (ONE_HEAVY, 2.8, 2 * SECOND), (ONE_EMPTY, 3.2, 2 * SECOND)],
-    ids=["one heavy, t_r 2 s", "one heavy, t_r 20 s", "one empty, t_r 20 s"],
-)
-def test_four_workers_are_balanced_three_epochs_after_a_fourfold_step(
-    owners: tuple[int, ...], work: float, epoch_ns: int
-) -> None:
-    t_r = 10 * epoch_ns
-    step = Step(before_hz=hz(work / 4), after_hz=hz(work), at_ns=10 * t_r)
-    seen = run(step, degree=4, adaptive=False, owners=owners, epoch_ns=epoch_ns, until_s=20 * t_r // SECOND)
-    after = [sample for sample in seen.samples if sample.at_ns > 10 * t_r]
-    assert not is_balanced(after[0])
-    assert [] == [sample.at_ns for sample in after[2:] if not is_balanced(sample)]
-
+# --- balance: tests/unit/simulate/test_balance.py
 
 # --- degree
 

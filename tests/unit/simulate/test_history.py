@@ -278,9 +278,15 @@ def test_what_is_taken_without_having_come_is_seen(desk: Desk) -> None:
         desk.history.saw(desk.collector, orders.Take((GroupId(0),), RecordNo(4)))
 
 
-def test_a_zombie_collector_may_take_what_it_likes(desk: Desk) -> None:
-    desk.collector.is_zombie = True
+def test_a_collector_whose_term_was_overtaken_may_take_what_it_likes(desk: Desk) -> None:
+    desk.store(desk.process(Role.COLLECTOR, "collector", "collector/2"), orders.OpenCommits("collector/2"))
     desk.results(0, 4, 9)
+
+
+def test_a_zombie_collector_that_has_the_newest_term_is_held_to_it(desk: Desk) -> None:
+    desk.collector.is_zombie = True
+    with pytest.raises(Bug, match="after -1"):
+        desk.results(0, 4, 9)
 
 
 @pytest.mark.parametrize(("committed", "why"), [(4, "taken were"), (9, "taken were"), (-1, "back from 3")])
@@ -362,37 +368,3 @@ def test_increments_that_are_trimmed_too_far_are_seen(desk: Desk) -> None:
     desk.checkpoint(0, 5, 12)
     with pytest.raises(Bug, match="none is <= committed"):
         desk.store(desk.worker, orders.TrimCheckpoint(GroupId(0), MapVersion(1), RecordNo(5)))
-
-
-# --- bounds
-
-
-class Greedy(Toy):
-    buffered_bytes = 0
-    retained_bytes = 0
-
-
-def exchange() -> messages.Exchange:
-    nothing = np.empty(0, np.int64)
-    return messages.Exchange(Term(1), MapVersion(1), nothing, nothing, RecordNo(0), Marks((0, 0)), (), ())
-
-
-@pytest.mark.parametrize(("buffered", "retained"), [(1 << 20, 100), (0, 0)])
-def test_a_worker_within_its_bounds_is_right(desk: Desk, buffered: int, retained: int) -> None:
-    desk.worker.machine = machine = Greedy()
-    machine.buffered_bytes, machine.retained_bytes = buffered, retained
-    fact = facts.Received(Peer("gateway"), exchange())
-    desk.history.saw(desk.worker, fact)
-    desk.history.after(desk.worker, fact)
-
-
-@pytest.mark.parametrize(
-    ("buffered", "retained", "why"), [((1 << 20) + 1, 0, "bytes of messages"), (0, 101, "bytes of results")]
-)
-def test_a_worker_that_holds_too_much_is_seen(desk: Desk, buffered: int, retained: int, why: str) -> None:
-    desk.worker.machine = machine = Greedy()
-    machine.buffered_bytes, machine.retained_bytes = buffered, retained
-    fact = facts.Received(Peer("gateway"), exchange())
-    desk.history.saw(desk.worker, fact)
-    with pytest.raises(Bug, match=why):
-        desk.history.after(desk.worker, fact)

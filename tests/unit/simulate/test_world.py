@@ -11,7 +11,7 @@ from joinery.machine import facts, messages, orders
 from joinery.machine.facts import Fact
 from joinery.machine.log import Record, SpecChange
 from joinery.machine.orders import Effect, Order, Send, Stop
-from joinery.model.ids import COLLECTOR, GATEWAY, OPERATOR, GroupId, RecordNo, Term, WorkerId
+from joinery.model.ids import COLLECTOR, GATEWAY, OPERATOR, GroupId, Peer, RecordNo, Term, WorkerId
 from joinery.model.quantities import TimeWindow
 from joinery.partition.map import PartitionMap
 from joinery.simulate.outcome import Outcome
@@ -158,7 +158,7 @@ def test_a_crashed_process_hears_nothing_more_and_its_peers_hear_of_its_end() ->
     run(schedule(faults=(Crash(point(Role.WORKER, Effect.SEND, 3), 50 * MS),)), cast.machines())
     first, second = cast.of("worker")
     assert 3 == len(first.heard)
-    assert facts.Disconnected(WorkerId("worker-0")) in heard(cast.of("gateway")[0], facts.Disconnected)
+    assert facts.Disconnected(Peer("worker-0#1")) in heard(cast.of("gateway")[0], facts.Disconnected)
     assert {GATEWAY, COLLECTOR} == {fact.peer for fact in heard(second, facts.Connected)}
 
 
@@ -185,7 +185,7 @@ def test_a_paused_process_stands_still_between_its_orders_and_hears_the_rest_lat
     moments = [float(line.split()[0]) for line in outcome.story if "> SetReplicas" in line]
     assert [0.0, 200.0] == moments
     told = [line.split() for line in outcome.story if " collector/1 < Connected" in line]
-    assert {"peer=gateway", "peer=worker-0"} == {line[-1] for line in told}
+    assert {"peer=gateway", "peer=worker-0#1"} == {line[-1] for line in told}
     assert all(float(line[0]) >= 200 for line in told)
 
 
