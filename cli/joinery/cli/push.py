@@ -1,0 +1,108 @@
+"""`joinery push`: rows from a file or a pipe into a running query."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from joinery.adapters.sources.pipes import KINDS, file_batches, pipe_batches
+from joinery.cli.complaining import complaining
+from joinery.cli.running import gateway_of
+from joinery.client import Producer, Query, Unreachable, connect
+from joinery.model.errors import UserMustAct
+from joinery.partition.format import StreamFormat
+
+PUSH_HELP = """Push rows from a file, or from standard input, into a stream of a running query.
+
+  joinery push query.yaml orders orders.csv --end
+  zcat log.ndjson.gz | joinery push 127.0.0.1:7400 clicks -
+
+Every row is recorded when the command ends with 0. With --end the stream ends, once all its producers have said so.
+A push that was broken off goes on with --producer NAME --resume, with the same file: nothing is lost or sent twice.
+
+Exit codes: 0 every row is recorded, 1 the query cannot be reached or the push was stopped, 2 the rows or the words of
+the command do not fit.
+"""
+TELL_S = 0.5
+
+
+@complaining
+def push(
+    query: Annotated[str, typer.Argument(help="Query file, name, or HOST:PORT of its gateway.", show_default=False)],
+    stream: Annotated[str, typer.Argument(help="A stream of the query.", show_default=False)],
+    file: Annotated[str, typer.Argument(help="CSV, NDJSON, Parquet or Arrow IPC; - is standard input.")] = "-",
+    end: Annotated[bool, typer.Option("--end", help="This producer will send no more.")] = False,
+    producer: Annotated[str | None, typer.Option("--producer", help="A name, by which one can go on.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Leave out what is recorded under that name.")] = False,
+    append: Annotated[bool, typer.Option("--append", help="These are new rows of that name.")] = False,
+    kind: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(KINDS)}.")] = None,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a query that is not there.")] = 30.0,
+) -> None:
+    """Read, send, tell."""
+    _check(file, producer, kind, resume=resume)
+    talk: Producer | None = None
+    try:
+        with connect(gateway_of(query), timeout=wait, patience=max(wait, 1.0)) as running:
+            form = running.form(stream)
+            talk = _open(running, stream, producer, resume=resume, append=append)
+            talk.push(_telling(talk, _batches(file, kind, form)), skip=talk.recorded if resume else 0)
+            talk.end() if end else talk.flush()
+            ended = ", which has ended" if end else ""
+            _say(f"{talk.rows:,} rows recorded in stream {stream}, as producer {talk.name}{ended}")
+    except Unreachable as error:
+        _say(f"{error}{_so_far(talk)}")
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        _say(f"stopped{_so_far(talk)}")
+        raise typer.Exit(1) from None
+
+
+def _so_far(talk: Producer | None) -> str:
+    if talk is None:
+        return ""
+    return f"\n{talk.rows:,} rows were sent, the last of them perhaps not recorded; --producer NAME --resume goes on"
+
+
+def _check(file: str, producer: str | None, kind: str | None, *, resume: bool) -> None:
+    if kind is not None and kind not in KINDS:
+        raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(KINDS)}; leave it out to have it guessed")
+    if resume and (producer is None or file == "-"):
+        found = "no --producer" if producer is None else "standard input"
+        raise UserMustAct(f"--resume: found {found}, wanted a name and a file that can be read again; give both")
+
+
+def _open(running: Query, stream: str, producer: str | None, *, resume: bool, append: bool) -> Producer:
+    """A producer of whose earlier batches we know what they mean."""
+    talk = running.producer(stream, producer)
+    if talk.recorded and not resume and not append:
+        raise UserMustAct(
+            f"found {talk.recorded} batches of producer {producer} recorded already, wanted a new name; "
+            "say --resume to go on with the same file, or --append for new rows"
+        )
+    return talk
+
+
+def _batches(file: str, kind: str | None, form: StreamFormat) -> Iterator[pa.RecordBatch]:
+    if file == "-":
+        return pipe_batches(open(0, "rb", buffering=0, closefd=False), kind, form)  # reads what is there
+    return file_batches(Path(file), kind, form)
+
+
+def _telling(talk: Producer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; and how far it is, to somebody who looks."""
+    told = time.monotonic()
+    for batch in batches:
+        yield batch
+        if sys.stderr.isatty() and time.monotonic() - told > TELL_S:
+            told = time.monotonic()
+            typer.echo(f"\r{talk.rows:,} rows", err=True, nl=False)
+    if sys.stderr.isatty():
+        typer.echo("\r", err=True, nl=False)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

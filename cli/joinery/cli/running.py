@@ -1,0 +1,121 @@
+"""Queries that run on this machine, by name: a small file in the user's runtime folder says where each one listens.
+
+`joinery run` writes it and takes it away; `joinery push` and `joinery tail` find the addresses there. A file whose
+process is gone is no query.
+"""
+
+import json
+import os
+import socket
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from joinery.model.errors import UserMustAct
+from joinery.model.spec import JoinQuery, JoinQuerySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where a query listens."""
+
+    name: str
+    file: str
+    gateway: str
+    collector: str
+    pid: int
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+
+class Announcement:
+    """Other commands find the query between `begin` and `end`."""
+
+    def __init__(self, query: Path, gateway: str, collector: str) -> None:
+        self._query, self._addresses = query, (gateway, collector)
+        self._path: Path | None = None
+
+    def begin(self) -> None:
+        """Write the file; where that is not possible the address must be given instead."""
+        name = JoinQuery.parse_yaml(self._query.read_text()).metadata.name
+        running = Running(name, str(self._query), *self._addresses, os.getpid())
+        path = _folder() / f"{quote(name, safe='')}-{running.pid}.json"
+        with suppress(OSError):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_text(json.dumps(asdict(running)))
+            self._path = path
+
+    def end(self) -> None:
+        """Take the file away."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+
+def gateway_of(query_or_address: str) -> str:
+    """The gateway's address of a query file, of a query's name, or the address itself."""
+    found = all_running()
+    path = Path(query_or_address)
+    if path.suffix in (".yaml", ".yml") or path.is_file():
+        matching = [one for one in found if Path(one.file) == path.resolve()]
+    else:
+        matching = [one for one in found if one.name == query_or_address]
+        if not matching and ":" in query_or_address:
+            return query_or_address
+    if len(matching) == 1:
+        return matching[0].gateway
+    there = ", ".join(f"{one.name} at {one.gateway}" for one in found) or "none"
+    wrong = "more than one running query" if matching else "no running query"
+    raise UserMustAct(
+        f"found {wrong} {query_or_address!r} on this machine (running: {there}), wanted one; "
+        "start it with joinery run, or give HOST:PORT"
+    )
+
+
+def all_running() -> list[Running]:
+    """The queries of this user that run on this machine now."""
+    found = []
+    for path in sorted(_folder().glob("*.json")):
+        try:
+            one = Running(**json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError):
+            continue
+        if one.is_alive:
+            found.append(one)
+    return found
+
+
+def check_port(port: int) -> None:
+    """Refuse a port that somebody has."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            message = f"--port: found {port} ({error.strerror}), wanted a free one; choose another, or leave it out"
+            raise UserMustAct(message) from error
+
+
+def _folder() -> Path:
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(base) / "joinery" if base else Path(tempfile.gettempdir()) / f"joinery-{os.getuid()}"
+
+
+def addresses(spec: JoinQuerySpec, query: Path, gateway: str) -> str:
+    """What to tell whoever wants to push or to read."""
+    lines = [f"results: joinery tail {gateway} --follow"]
+    pushed = [stream.name for stream in spec.streams if stream.source is None]
+    if pushed:
+        lines.append(f"{query.name} waits for rows of {', '.join(pushed)}:")
+        lines += [f"  joinery push {gateway} {name} FILE --end" for name in pushed]
+    return "\n".join(lines)

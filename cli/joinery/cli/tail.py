@@ -1,0 +1,127 @@
+"""`joinery tail`: the results of a running query to standard output."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Annotated, BinaryIO, Final, Protocol
+
+import pyarrow as pa
+import typer
+
+from joinery.adapters.sinks.formats import CsvFormat, NdjsonFormat
+from joinery.cli.complaining import complaining
+from joinery.cli.running import gateway_of
+from joinery.client import Results, Unreachable, connect
+from joinery.client.talks import NoGateway, describe
+from joinery.model.errors import UserMustAct
+
+TAIL_HELP = """Print the committed results of a running query: those that are kept and, with --follow, those to come.
+
+  joinery tail query.yaml --follow
+  joinery tail 127.0.0.1:7400 --format arrow > results.arrows
+
+ADDRESS is a query file, a query's name, or HOST:PORT of its gateway or collector. At the end the last token is printed
+to standard error; --token goes on after it, without a gap or a repeated row.
+
+Exit codes: 0 all that was asked for is printed, 1 the query cannot be reached any more or the command was stopped, 2
+the token or the words of the command do not fit.
+"""
+
+
+class _Form(Protocol):
+    def rows(self, rows: pa.RecordBatch) -> Iterator[bytes | memoryview]: ...
+
+    def end(self, schema: pa.Schema | None) -> Iterator[bytes | memoryview]: ...
+
+
+class _Ndjson:
+    def rows(self, rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
+        return NdjsonFormat().encode(rows)
+
+    def end(self, schema: pa.Schema | None) -> Iterator[bytes | memoryview]:  # noqa: ARG002
+        return iter(())
+
+
+class _Csv:
+    def __init__(self) -> None:
+        self._has_header = False
+
+    def rows(self, rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
+        yield from self.end(rows.schema)
+        yield from CsvFormat(rows.schema).encode(rows)
+
+    def end(self, schema: pa.Schema | None) -> Iterator[bytes | memoryview]:
+        if not self._has_header and schema is not None:
+            self._has_header = True
+            yield CsvFormat(schema).header()
+
+
+class _Arrow:
+    def __init__(self) -> None:
+        self._has_schema = False
+
+    def rows(self, rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
+        yield from self._begin(rows.schema)
+        yield memoryview(rows.serialize())
+
+    def end(self, schema: pa.Schema | None) -> Iterator[bytes | memoryview]:
+        if schema is not None:
+            yield from self._begin(schema)
+            yield b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+    def _begin(self, schema: pa.Schema) -> Iterator[bytes | memoryview]:
+        if not self._has_schema:
+            self._has_schema = True
+            yield memoryview(schema.serialize())
+
+
+FORMS: Final[dict[str, type[_Form]]] = {"ndjson": _Ndjson, "csv": _Csv, "arrow": _Arrow}
+
+
+@complaining
+def tail(
+    address: Annotated[str, typer.Argument(help="Query file, name, or HOST:PORT.", show_default=False)],
+    token: Annotated[str | None, typer.Option("--token", help="Go on after this one.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the query ends.")] = False,
+    kind: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMS)}.")] = "ndjson",
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a query that is not there.")] = 30.0,
+) -> None:
+    """Subscribe, print, tell the token."""
+    if kind not in FORMS:
+        raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(FORMS)}; choose one")
+    results, code = None, 0
+    try:
+        results = _subscribe(gateway_of(address), token, wait, follow=follow)
+        _print(results, FORMS[kind](), sys.stdout.buffer)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nobody complains at the exit
+    except Unreachable as error:
+        typer.echo(str(error), err=True)
+        code = 1
+    except KeyboardInterrupt:
+        code = 1
+    finally:
+        if results is not None:
+            if results.token is not None:
+                typer.echo(f"token {results.token}", err=True)
+            results.close()
+    raise typer.Exit(code)
+
+
+def _subscribe(address: str, token: str | None, wait_s: float, *, follow: bool) -> Results:
+    """Of the query whose gateway is there, or straight from its collector."""
+    try:
+        describe(address, wait_s)
+    except NoGateway:
+        return Results.at(address, token, follow=follow, patience=max(wait_s, 1.0))
+    return connect(address, timeout=wait_s, patience=max(wait_s, 1.0)).results(token, follow=follow)
+
+
+def _print(results: Results, form: _Form, out: BinaryIO) -> None:
+    for rows in results:
+        for piece in form.rows(rows):
+            out.write(piece)
+        out.flush()
+    for piece in form.end(results.schema):
+        out.write(piece)
+    out.flush()

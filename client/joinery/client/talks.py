@@ -1,0 +1,176 @@
+"""What a client does, as generators that wait by yielding (`watched`): producers, results, and what a query wants."""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+import grpc
+import pyarrow as pa
+
+from joinery.adapters.codec import WireError
+from joinery.adapters.conversations import Conversation, ingesting, subscribing
+from joinery.adapters.links import OPTIONS, Line
+from joinery.client.errors import Refused, ResultsGone, Unreachable
+from joinery.client.frames import Frame, pieces_of
+from joinery.client.watched import Steps, Wait, Watched
+from joinery.machine.facts import Consumed, Offered
+from joinery.machine.messages import Describe, Description, Refuse, Token
+from joinery.machine.producer import ProducerMachine
+from joinery.machine.subscriber import SubscriberMachine, token_text
+from joinery.model.errors import UserMustAct
+from joinery.model.ids import COLLECTOR, GATEWAY, ProducerId
+from joinery.partition.format import StreamFormat
+
+_AHEAD: Final = 4
+"""Batches that are offered before the machine has seen them."""
+
+
+class ProducerTalk:
+    """One producer of one stream."""
+
+    def __init__(self, address: str, form: StreamFormat, name: str | None, patience_s: float) -> None:
+        self.form = form
+        self.rows = 0
+        """Rows that were offered here."""
+        self.machine = ProducerMachine(form.index, None if name is None else ProducerId(name))
+        self.watched = Watched(self.machine, GATEWAY, address, ingesting(), patience_s, f"producer of {form.name}")
+        self._ended = False
+
+    def open(self) -> Steps[int]:
+        """Until the gateway has opened the session; how many batches of this producer are recorded already."""
+        machine = self.machine
+        yield self._wait(lambda: machine.next_sequence is not None)
+        self._check()
+        return machine.next_sequence or 0
+
+    def push(self, data: Frame, *, end: bool, skip: int = 0) -> Steps[None]:
+        """All rows of the data are on their way when this ends; at most a few batches are not recorded yet."""
+        if self._ended:
+            raise UserMustAct(f"found rows for stream {self.form.name} after its end, wanted none; end it last")
+        for batch in islice(pieces_of(self.form, data), skip, None):
+            yield from self._room()
+            self.rows += batch.num_rows
+            self.watched.put(Offered(batch))
+        if end:
+            yield from self.end()
+
+    def end(self) -> Steps[None]:
+        """The producer will send no more; everything is recorded when this ends."""
+        machine = self.machine
+        if not self._ended:
+            yield from self._room()
+            self._ended = True
+            self.watched.put(Offered(None, end=True))
+        yield self._wait(lambda: machine.done)
+        self._check()
+
+    def flush(self) -> Steps[None]:
+        """Until everything that was pushed is recorded."""
+        machine, watched = self.machine, self.watched
+        yield self._wait(lambda: watched.pending == 0 and machine.is_idle)
+        self._check()
+
+    def close(self) -> None:
+        self.watched.close()
+
+    def _room(self) -> Steps[None]:
+        machine, watched = self.machine, self.watched
+        yield self._wait(lambda: machine.room and watched.pending < _AHEAD)
+        self._check()
+
+    def _wait(self, until: Callable[[], bool]) -> Wait:
+        machine = self.machine
+        return Wait(self.watched, lambda: machine.failed is not None or machine.done or until())
+
+    def _check(self) -> None:
+        if self.machine.failed is not None:
+            raise Refused(self.machine.failed)
+        if self.machine.done and not self._ended:
+            raise Refused(
+                f"found that producer {self.machine.name} of stream {self.form.name} has ended, wanted one that sends; "
+                "push under a new name"
+            )
+
+
+class ResultsTalk:
+    """Committed results, delivery by delivery."""
+
+    def __init__(self, address: str, token: str | None, patience_s: float, *, only_kept: bool) -> None:
+        self.machine = SubscriberMachine(None if token is None else read_token(token), only_kept=only_kept)
+        self.watched = Watched(self.machine, COLLECTOR, address, _subscribing(), patience_s, "results")
+        self.token = token
+        """After the last batch that was taken."""
+        self.schema: pa.Schema | None = None
+        """Known with the first batch, or at the end."""
+
+    def next(self) -> Steps[pa.RecordBatch | None]:
+        """The next rows; None: there will be no more."""
+        machine = self.machine
+        yield Wait(self.watched, lambda: bool(machine.deliveries or machine.ended or machine.failed))
+        if machine.deliveries:
+            delivery = machine.deliveries.popleft()
+            self.watched.put(Consumed(1))
+            self.token = token_text(delivery.token)
+            batches = [part.rows for part in delivery.parts]
+            rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+            self.schema = rows.schema
+            return rows
+        if machine.failed is not None:
+            raise ResultsGone(machine.failed)
+        if machine.ended is not None:
+            self.token, self.schema = token_text(machine.ended.token), machine.ended.schema
+        return None
+
+    def close(self) -> None:
+        self.watched.close()
+
+
+def _subscribing() -> Conversation:
+    """A subscriber needs no plan: deliveries say what they hold."""
+    return subscribing(None)  # type: ignore[arg-type]
+
+
+def read_token(text: str) -> Token:
+    """A token as it was shown."""
+    number, _, row = text.partition(":")
+    if not (number.isdecimal() and row.isdecimal()):
+        raise UserMustAct(f"found the token {text!r}, wanted one such as 12:0; take one that results gave")
+    return Token(int(number), int(row))
+
+
+class NoGateway(Exception):
+    """Somebody is there, but no gateway."""
+
+
+def describe(address: str, timeout_s: float) -> Description:
+    """What the query at this address wants and gives."""
+    talk = ingesting()
+    with grpc.insecure_channel(address, options=OPTIONS) as channel:
+        method = channel.stream_stream(
+            f"/{talk.service}/{talk.method}",
+            request_serializer=talk.encode_up,
+            response_deserializer=talk.decode_down,
+        )
+        asking = Line()
+        asking.send(Describe())  # and nothing more, but the connection stays open until the answer is here
+        try:
+            answer = next(method(iter(asking), timeout=timeout_s, wait_for_ready=True), None)
+        except WireError as error:
+            raise Unreachable(address, f"an answer that cannot be read ({error})") from error
+        except grpc.RpcError as error:
+            raise _told(address, error, timeout_s) from error
+        finally:
+            asking.close()
+    if isinstance(answer, Description):
+        return answer
+    why = answer.reason if isinstance(answer, Refuse) else "no description"
+    raise Unreachable(address, why, "run the same version of Joinery everywhere")
+
+
+def _told(address: str, error: grpc.RpcError, timeout_s: float) -> Exception:
+    code = error.code()
+    if code == grpc.StatusCode.UNIMPLEMENTED:
+        return NoGateway(address)
+    if code == grpc.StatusCode.DEADLINE_EXCEEDED:
+        return Unreachable(address, f"nobody for {timeout_s:g} s")
+    return Unreachable(address, f"{code.name.lower()} ({error.details()})")
