@@ -14,12 +14,15 @@ from functools import partial
 from typing import Any, Final
 
 import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
 
 from joinery.adapters.codec import BadMessage, WireError
 from joinery.adapters.conversations import Conversation
+from joinery.adapters.pressure import Gate, Unanswered
 from joinery.adapters.shell import Shell
 from joinery.machine.facts import Connected, Disconnected, Received
-from joinery.machine.messages import Message, Refuse
+from joinery.machine.messages import Acknowledge, Message, Push, Refuse, Results
 from joinery.model.ids import OPERATOR, Peer
 
 log = logging.getLogger(__name__)
@@ -33,6 +36,7 @@ OPTIONS: Final = (
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.max_ping_strikes", 0),  # a quiet connection is pinged, too; that is no abuse
 )
 RETRY_S: Final = 0.2
 ROLE: Final = "joinery-role"
@@ -44,23 +48,50 @@ class Line:
 
     def __init__(self) -> None:
         self._out: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._put = self._taken = 0
+        self.unanswered = Unanswered()
+
+    @property
+    def nbytes(self) -> int:
+        """Of results that wait here."""
+        return self._put - self._taken
 
     def send(self, message: Message) -> None:
+        if isinstance(message, Results):
+            self._put += message.nbytes
+        elif isinstance(message, Acknowledge | Refuse):
+            self.unanswered.answered(message.sequence)
         self._out.put(message)
 
     def close(self) -> None:
+        self.unanswered.close()
         self._out.put(None)
 
     def __iter__(self) -> Iterator[Message]:
         while (message := self._out.get()) is not None:
+            if isinstance(message, Results):
+                self._taken += message.nbytes
             yield message
 
 
-class Listener:
-    """Serves conversations; every connection becomes a peer of the machine."""
+HEALTH: Final = ("", "liveness", "readiness")
+"""What can be asked for its health: the server as such, and what probes of Kubernetes ask."""
 
-    def __init__(self, shell: Shell, address: str, conversations: Sequence[Conversation], max_peers: int = 256) -> None:
-        self._shell = shell
+
+class Listener:
+    """Serves conversations; every connection becomes a peer of the machine. Says whether it serves (grpc.health.v1)."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        address: str,
+        conversations: Sequence[Conversation],
+        *,
+        max_peers: int = 256,
+        reflects: bool = False,
+        gate: Gate | None = None,
+    ) -> None:
+        self._shell, self._gate = shell, gate
         self._lines: dict[Peer, Line] = {}
         self._numbers = itertools.count(1)
         self._server = grpc.server(ThreadPoolExecutor(max_peers, "link"), options=OPTIONS)
@@ -71,6 +102,13 @@ class Listener:
             )
         handlers = [grpc.method_handlers_generic_handler(service, methods) for service, methods in services.items()]
         self._server.add_generic_rpc_handlers(tuple(handlers))
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        if reflects:
+            names = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
+            reflection.enable_server_reflection(names, self._server)
+        for name in HEALTH:
+            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         self.port = self._server.add_insecure_port(address)
         self._server.start()
 
@@ -84,13 +122,15 @@ class Listener:
         self._shell.tell(Connected(peer))
         threading.Thread(target=self._read, args=(peer, line, talk, requests), name=f"read {peer}", daemon=True).start()
         yield from line
-        self._lines.pop(peer, None)
+        self._forget(peer, line)
 
     def _read(self, peer: Peer, line: Line, talk: Conversation, requests: Iterator[bytes]) -> None:
         """Until the connection ends; a peer that cannot be understood is told why, and the connection closed."""
         try:
             for data in requests:
-                self._shell.tell(Received(peer, talk.decode_up(data)))
+                message = talk.decode_up(data)
+                self._shell.tell(Received(peer, message))
+                self._hold_back(line, message, len(data))
         except BadMessage as bad:
             line.send(Refuse(bad.sequence, str(bad)))
         except WireError as error:
@@ -98,9 +138,23 @@ class Listener:
         except grpc.RpcError as broken:
             log.debug("%s is gone: %s", peer, broken)
         finally:
-            self._lines.pop(peer, None)
+            self._forget(peer, line)
             line.close()
-            self._shell.tell(Disconnected(peer))
+            if peer not in self._lines:
+                self._shell.tell(Disconnected(peer))
+
+    def _hold_back(self, line: Line, message: Message, nbytes: int) -> None:
+        """Back-pressure (`pressure`): the next message is read when there is room for it."""
+        if isinstance(message, Push):
+            self._shell.wait_for_room()
+            line.unanswered.read(message.sequence, nbytes)
+        elif isinstance(message, Results) and self._gate is not None:
+            self._gate.take(nbytes)
+
+    def _forget(self, peer: Peer, line: Line) -> None:
+        """The operator keeps its name: when its old connection ends, the new one stays."""
+        if self._lines.get(peer) is line:
+            del self._lines[peer]
 
     def send(self, peer: Peer, message: Message) -> bool:
         """False: there is no such connection (any more)."""
@@ -115,7 +169,8 @@ class Listener:
             line.close()
 
     def close(self) -> None:
-        """No more connections; those that are open are ended."""
+        """No more connections, which probes are told at once; those that are open are ended."""
+        self._health.enter_graceful_shutdown()
         for line in list(self._lines.values()):
             line.close()
         self._server.stop(grace=1).wait(timeout=3)
@@ -141,6 +196,12 @@ class Dialer(threading.Thread):
         if line is not None:
             line.send(message)
         return line is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Of results that the other side has not read."""
+        line = self._line
+        return 0 if line is None else line.nbytes
 
     def disconnect(self) -> None:
         if self._call is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from joinery.adapters.conversations import Conversation
 from joinery.adapters.links import Dialer, Listener
+from joinery.adapters.pressure import UNSENT_BYTES
 from joinery.adapters.shell import Machine, ModuleRunner, Recorder, Shell, StoreRunner
 from joinery.machine import orders
 from joinery.machine.calls import STORE_ORDERS, Calls
@@ -13,6 +14,8 @@ from joinery.machine.messages import Message
 from joinery.machine.orders import Order
 from joinery.model.ids import Peer
 
+Send = Callable[[Any], None]
+"""Carries out one order to send."""
 MODULE_ORDERS = (
     orders.JoinBatch,
     orders.TakeIncrements,
@@ -41,9 +44,9 @@ class Process:
 
     # --- wiring
 
-    def listen(self, address: str, talks: Sequence[Conversation]) -> int:
-        """Serve these conversations; the port."""
-        self._listener = Listener(self.shell, address, talks)
+    def listen(self, address: str, talks: Sequence[Conversation], *, reflects: bool = False) -> int:
+        """Serve these conversations, and whether we are well; `reflects`: also which there are. The port."""
+        self._listener = Listener(self.shell, address, talks, reflects=reflects, gate=self._stores.gate)
         self._closers.append(self._listener.close)
         return self._listener.port
 
@@ -64,9 +67,17 @@ class Process:
 
     def joining(self, perform: Callable[[Any], Iterator[Fact]]) -> None:
         """A worker's join module, on a thread of its own."""
-        module = ModuleRunner(perform, self.shell)
+        module = ModuleRunner(perform, self.shell, self._results_are_read)
         self.shell.carrying(dict.fromkeys(MODULE_ORDERS, module.order))
         self._closers.append(module.close)
+
+    def sending(self, through: Callable[[Send], Send]) -> None:
+        """What is sent to workers and attendants takes another way, which ends in the one it is given (figures)."""
+        self.shell.carrying(dict.fromkeys((orders.Send, orders.SendExchange), through(self._send)))
+
+    def _results_are_read(self) -> bool:
+        """Whether more results may be made (`pressure`, rule 3)."""
+        return sum(dialer.nbytes for dialer in list(self._dialers.values())) < UNSENT_BYTES
 
     # --- life
 

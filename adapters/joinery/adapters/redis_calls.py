@@ -19,6 +19,7 @@ from joinery.model.errors import TryAgain, UserMustAct
 _PASSING: Final = (
     failures.ConnectionError,
     failures.TimeoutError,
+    failures.InvalidResponse,  # somebody else answers at this address
     failures.OutOfMemoryError,
     failures.ReadOnlyError,
     failures.TryAgainError,

@@ -2,6 +2,7 @@
 
 import argparse
 import ctypes
+import os
 import signal
 import socket
 import sys
@@ -13,7 +14,7 @@ from typing import Final
 
 from joinery.adapters.process import Process
 from joinery.join.plan import JoinPlan
-from joinery.model.errors import UserMustAct
+from joinery.model.errors import TryAgain, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -32,8 +33,22 @@ class Settings:
     gateway: str
     collector: str
     redis: str
-    with_parent: bool
-    """End when the process that started this one ends, however it does."""
+    keys: str
+    """What the query's keys in Redis are called by; empty: by the query file."""
+    with_parent: int
+    """End when the process with this id, which started this one, ends, however it does; 0: nobody's."""
+    record: Path | None = None
+    """Folder in which the gateway records its input and the collector the results; None: they do not."""
+
+    durability: str = ""
+    """In place of the query's; empty: as the query says."""
+    reflection: bool = False
+    """Whether the server tells its services to whoever asks."""
+
+    @property
+    def stored_as(self) -> str:
+        """The name of the query in its stores."""
+        return self.keys or self.query.stem
 
     @property
     def instance(self) -> str:
@@ -42,7 +57,8 @@ class Settings:
 
     def spec(self) -> JoinQuerySpec:
         """The query, checked."""
-        return JoinQuery.parse_yaml(self.query.read_text()).spec
+        spec = JoinQuery.parse_yaml(self.query.read_text()).spec
+        return in_memory(spec) if self.durability == "memory" else spec
 
 
 def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
@@ -54,16 +70,28 @@ def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
     parser.add_argument("--gateway", default="", help="address of the gateway")
     parser.add_argument("--collector", default="", help="address of the collector")
     parser.add_argument("--redis", default="", help="URL of the Redis that holds checkpoints and commits")
-    parser.add_argument("--with-parent", action="store_true", help="end when the process that started this one ends")
+    parser.add_argument("--keys", default="", help="name of the query's keys in Redis; left out: the query file's")
+    parser.add_argument("--with-parent", type=int, default=0, help="end when the parent, which has this id, ends")
+    parser.add_argument("--record", type=Path, help="folder to record the input in, for joinery verify")
+    parser.add_argument("--durability", default="", choices=("", "memory"), help="in place of the query's")
+    parser.add_argument("--reflection", action="store_true", help="serve gRPC reflection, for grpcurl and the like")
     settings = Settings(**vars(parser.parse_args(arguments)))
     if settings.with_parent:
-        end_with_parent()
+        end_with_parent(settings.with_parent)
     return settings
 
 
-def end_with_parent() -> None:
-    """Let the kernel send SIGTERM when the parent dies (Linux)."""
+def in_memory(spec: JoinQuerySpec) -> JoinQuerySpec:
+    """The same query with `durability: memory`."""
+    checkpoint = spec.checkpoint.model_copy(update={"durability": "memory"})
+    return spec.model_copy(update={"checkpoint": checkpoint})
+
+
+def end_with_parent(parent: int) -> None:
+    """Let the kernel send SIGTERM when the parent dies (Linux); it may have died before we could ask for that."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        sys.exit(1)
 
 
 def plan_of(settings: Settings) -> tuple[JoinQuerySpec, JoinPlan]:
@@ -85,6 +113,9 @@ def exit_code(name: str, main: Callable[[], Process]) -> int:
     except UserMustAct as refused:
         sys.stderr.write(f"{name}: {refused}\n")
         return 2
+    except TryAgain as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return 1
     process.run()
     if process.shell.failed is not None:
         sys.stderr.write(f"{name}: {process.shell.failed}\n")

@@ -6,13 +6,15 @@ repeated from the facts that it was told (`Recorder`).
 """
 
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
+from joinery.adapters.pressure import Gate
 from joinery.machine.facts import Fact, Started, Tick
-from joinery.machine.orders import Order, Stop, WakeAt
+from joinery.machine.orders import JoinBatch, Order, Stop, WakeAt
 from joinery.model.errors import Bug, TryAgain
 
 Carry = Mapping[type[Any], Callable[[Any], None]]
@@ -20,6 +22,13 @@ Carry = Mapping[type[Any], Callable[[Any], None]]
 FIRST_PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 1.0
 """A store that does not answer is asked again after a pause that doubles up to this."""
+COMPLAIN_AFTER_S: Final = 1.0
+COMPLAIN_EVERY_S: Final = 10.0
+"""A call that is repeated for so long is told to the user, then again and again."""
+MOST_FACTS: Final = 4096
+"""Facts that wait for the machine before readers of producers wait for it."""
+ROOM_S: Final = 0.01
+"""How often a thread looks whether there is room."""
 
 
 class Machine(Protocol):
@@ -51,7 +60,8 @@ class Shell:
         """What one of its threads could not do."""
         self._now_ns, self._recorder = now_ns, recorder
         self._facts: queue.SimpleQueue[Fact | None] = queue.SimpleQueue()
-        self._wake_ns: int | None = None
+        self._alarm_s: float | None = None
+        """On the clock that nobody sets: a machine that asked to be woken in 50 ms is, even if the time is set back."""
         self._carry: dict[type[Any], Callable[[Any], None]] = {WakeAt: self._set_alarm, Stop: self._stop}
 
     def carrying(self, carry: Carry) -> "Shell":
@@ -62,6 +72,11 @@ class Shell:
     def tell(self, fact: Fact) -> None:
         """A fact for the machine; from any thread."""
         self._facts.put(fact)
+
+    def wait_for_room(self) -> None:
+        """Until the machine has caught up; never on its own thread."""
+        while self._facts.qsize() > MOST_FACTS and self.stopped_because is None:
+            time.sleep(ROOM_S)
 
     def stop(self, because: str) -> None:
         """End the loop from outside, before the next fact."""
@@ -79,16 +94,14 @@ class Shell:
 
     def _next(self) -> Fact | None:
         """The alarm if it has rung, else the next fact, else the alarm when it rings."""
-        wait_s = None
-        if self._wake_ns is not None:
-            wait_s = (self._wake_ns - self._now_ns()) / 1e9
+        wait_s = None if self._alarm_s is None else self._alarm_s - time.monotonic()
         if wait_s is not None and wait_s <= 0:
-            self._wake_ns = None
+            self._alarm_s = None
             return Tick()
         try:
             return self._facts.get(timeout=wait_s)
         except queue.Empty:
-            self._wake_ns = None
+            self._alarm_s = None
             return Tick()
 
     def _handle(self, fact: Fact) -> None:
@@ -103,7 +116,7 @@ class Shell:
             carry(order)
 
     def _set_alarm(self, order: WakeAt) -> None:
-        self._wake_ns = order.at_ns
+        self._alarm_s = time.monotonic() + (order.at_ns - self._now_ns()) / 1e9
 
     def _stop(self, order: Stop) -> None:
         self.stopped_because = order.because
@@ -143,6 +156,7 @@ class StoreRunner:
 
     def __init__(self, name: str, shell: Shell) -> None:
         self._shell, self._thread = shell, Worker(name, shell)
+        self.gate = Gate()
         self.close = self._thread.close
 
     def ask(self, call: Callable[[], Fact | None]) -> None:
@@ -150,24 +164,45 @@ class StoreRunner:
         self._thread.put(lambda: self._repeat(call))
 
     def _repeat(self, call: Callable[[], Fact | None]) -> None:
-        pause_s = FIRST_PAUSE_S
+        self.gate.begin()
+        try:
+            fact = self._until_answered(call)
+        finally:
+            self.gate.end()
+        if fact is not None:
+            self._shell.tell(fact)
+
+    def _until_answered(self, call: Callable[[], Fact | None]) -> Fact | None:
+        pause_s, begun, told = FIRST_PAUSE_S, time.monotonic(), 0.0
         while self._shell.stopped_because is None:
             try:
                 fact = call()
-            except TryAgain:
+            except TryAgain as error:
+                waited = time.monotonic() - begun
+                if waited >= COMPLAIN_AFTER_S and (not told or waited - told >= COMPLAIN_EVERY_S):
+                    self._say(f"{error} (for {waited:.0f} s)")
+                    told = waited
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-                continue
-            if fact is not None:
-                self._shell.tell(fact)
-            return
+            else:
+                if told:
+                    self._say(f"goes on after {time.monotonic() - begun:.0f} s, nothing is lost")
+                return fact
+        return None
+
+    def _say(self, text: str) -> None:
+        """A person must hear of it: only they can make room, or bring a server back."""
+        sys.stderr.write(f"{self._shell.instance.partition('/')[0]}: {text}\n")
+        sys.stderr.flush()
 
 
 class ModuleRunner:
     """A worker's join module on its own thread; what it finds is told as it comes."""
 
-    def __init__(self, perform: Callable[[Any], Iterator[Fact]], shell: Shell) -> None:
-        self._perform, self._shell = perform, shell
+    def __init__(
+        self, perform: Callable[[Any], Iterator[Fact]], shell: Shell, has_room: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._perform, self._shell, self._has_room = perform, shell, has_room
         self._thread = Worker("join", shell)
         self.close = self._thread.close
 
@@ -176,5 +211,7 @@ class ModuleRunner:
         self._thread.put(lambda: self._run(order))
 
     def _run(self, order: Order) -> None:
+        while isinstance(order, JoinBatch) and not self._has_room() and self._shell.stopped_because is None:
+            time.sleep(ROOM_S)
         for fact in self._perform(order):
             self._shell.tell(fact)

@@ -4,54 +4,80 @@ The same processes run as pods in a cluster. Here the runner plays Kubernetes: i
 starts or takes away workers as the operator's machine says. It ends when the gateway says that the query has ended.
 """
 
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from joinery.adapters.conversations import controlling
-from joinery.adapters.embedded_redis import EmbeddedRedis
+from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
 from joinery.adapters.settings import free_port
-from joinery.elastic.load import ClusterLoad
+from joinery.adapters.sinks import open_sinks
+from joinery.adapters.sinks.file_sink import FileSink
+from joinery.adapters.tracing import tracer
+from joinery.cli.local_redis import LocalRedis
+from joinery.cli.progress import Progress
+from joinery.cli.query_file import outputs
+from joinery.cli.running import Announcement
 from joinery.join.plan import JoinPlan
 from joinery.machine import orders
 from joinery.machine.calls import Calls
 from joinery.machine.facts import Fact, Received
-from joinery.machine.messages import ClusterReport
+from joinery.machine.messages import Drain, Overview
 from joinery.machine.operator import OperatorMachine
 from joinery.machine.orders import Order
+from joinery.model.errors import JoineryError
 from joinery.model.ids import GATEWAY, OPERATOR
 from joinery.model.spec import JoinQuerySpec
 
 GRACE_S: Final = 10.0
 """How long a process may take to end when it is asked to."""
+LAST_WORDS_S: Final = 2.0
+"""How long the gateway's last overview may take after it has ended."""
 
 
 class LocalRun:
     """All processes of one query; use it with `with`."""
 
-    def __init__(self, query: Path, spec: JoinQuerySpec) -> None:
+    def __init__(
+        self, query: Path, spec: JoinQuerySpec, *, port: int = 0, record: Path | None = None, name: str = ""
+    ) -> None:  # fmt: skip
         self.query, self.spec = query, spec
+        self.progress = Progress(name or query.stem, spec)
+        self._record = record
+        """Folder in which the input is recorded for `joinery verify`; None: it is not."""
         self.operator = OperatorMachine(spec)
         self.failed: str | None = None
-        self.load: ClusterLoad | None = None
-        """What the gateway reported last."""
-        self._redis = EmbeddedRedis(durability="memory")
-        self._gateway, self._collector = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self.finished_s: float | None = None
+        """When (seconds since 1970) the gateway said that everything is committed."""
+        self._ended = False
+        """Whether everything is committed and the sinks are complete."""
+        self._redis = LocalRedis(spec.redis.url, query.stem)
+        self._gateway, self._collector = (f"127.0.0.1:{at or free_port()}" for at in (port, 0))
+        self._announcement = Announcement(query, self._gateway, self._collector)
+        self._stopping = threading.Event()
+        self._older = {path: _stamp(path) for path in outputs(spec, query.parent)}
+        """Outputs of an earlier run."""
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._asked_to_go: set[str] = set()
+        self._wanted = self._scaled = spec.replicas
         self._process: Process | None = None
+        self._tracer = tracer("operator")
 
     def __enter__(self) -> "LocalRun":
         try:
             self._redis.start()
-            self._start("gateway", "gateway", "--listen", self._gateway)
+            self._announcement.begin()
+            self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
-            self._scale(self.spec.replicas)
+            self._scale(self._wanted)
             self._attend()
         except BaseException:
             self.close()
@@ -62,28 +88,61 @@ class LocalRun:
         self.close()
 
     @property
+    def gateway(self) -> str:
+        """The address to push to, and to read results from."""
+        return self._gateway
+
+    @property
     def workers(self) -> list[str]:
         """The worker processes that are there."""
         return [name for name in self._children if name.startswith("worker-")]
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """The processes that are there, Redis among them."""
+        redis = int(connect(self._redis.url).info("server")["process_id"])
+        return {"redis": redis, **{name: child.pid for name, child in self._children.items()}}
+
     def wait(self, look: Callable[["LocalRun"], None], every_s: float = 0.25) -> bool:
         """Until the query has ended (True) or something failed; `look` is called now and then."""
         gateway = self._children["gateway"]
-        while gateway.poll() is None and self.failed is None:
+        while gateway.poll() is None and self.failed is None and not self._stopping.is_set():
             look(self)
             self._look_after()
-            time.sleep(every_s)
+            self._stopping.wait(every_s)
         look(self)
+        if self._stopping.is_set() and gateway.poll() is None:
+            return False
         if self.failed is None and gateway.returncode != 0:
-            self.failed = f"the gateway ended with code {gateway.returncode}"
-        return self.failed is None
+            self.failed = f"the gateway {_how(gateway.returncode or 0)}"
+        self._ended = self.failed is None
+        self._hear_the_end()
+        return self._ended
+
+    def stop(self) -> None:
+        """End the run before its end; may be called by a signal, at any moment, more than once."""
+        self._stopping.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def _hear_the_end(self) -> None:
+        """The last overview may still be on its way."""
+        until = time.monotonic() + LAST_WORDS_S
+        while self._ended and time.monotonic() < until:
+            if self.progress.last is not None and self.progress.last.is_last:
+                return
+            time.sleep(0.01)
 
     # --- processes
 
     def _start(self, role: str, name: str, *flags: str) -> None:
         command = [sys.executable, "-m", f"joinery.{role}", "--query", str(self.query), "--name", name]
+        recording = [] if self._record is None else ["--record", str(self._record)]
+        stores = ["--redis", self._redis.url, "--keys", self._redis.keys, "--durability", "memory"]
         self._children[name] = subprocess.Popen(  # noqa: S603 - our own modules
-            [*command, "--redis", self._redis.url, "--with-parent", *flags],
+            [*command, *stores, "--with-parent", str(os.getpid()), *flags, *recording],
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
         )
@@ -91,8 +150,13 @@ class LocalRun:
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)
 
+    def _want(self, order: orders.SetReplicas) -> None:
+        """Done by the thread that waits: a child dies with the thread that started it (`--with-parent`)."""
+        self._wanted = order.replicas
+
     def _scale(self, replicas: int) -> None:
         """Workers 0 to replicas - 1, as a StatefulSet would have them."""
+        self._scaled = replicas
         for ordinal in range(replicas):
             if f"worker-{ordinal}" not in self._children:
                 self._start_worker(ordinal)
@@ -102,32 +166,43 @@ class LocalRun:
                 self._children[name].terminate()
 
     def _look_after(self) -> None:
-        """A worker that died comes back; without gateway or collector there is nothing to go on with."""
+        """As many workers as are wanted; one that died comes back; without gateway or collector nothing goes on."""
+        if self._wanted != self._scaled:
+            self._scale(self._wanted)
+        self.failed = self.failed or self._redis.failed
         for name, child in list(self._children.items()):
             code = child.poll()
             if code is None or name == "gateway":
                 continue
             del self._children[name]
             if name == "collector":
-                self.failed = f"the collector ended with code {code}"
+                self.failed = f"the collector {_how(code)}"
             elif name in self._asked_to_go or code == 0:
                 self._asked_to_go.discard(name)
             else:
+                self.progress.say(f"{name} {_how(code)}; another one takes its place")
                 self._start_worker(int(name.removeprefix("worker-")))
 
     def _attend(self) -> None:
         """The operator's machine, in a thread of this process."""
         self._process = Process(self.operator, Calls(instance="operator"), recorder=self)
-        self._process.shell.carrying({orders.SetReplicas: lambda order: self._scale(order.replicas)})
+        self._process.shell.carrying({orders.SetReplicas: self._want})
         address = self._gateway
         self._process.dial(GATEWAY, lambda: address, controlling(JoinPlan.of(self.spec)), role=OPERATOR)
         threading.Thread(target=self._process.run, name="operator", daemon=True).start()
 
     def saw(self, now_ns: int, fact: Fact, made: list[Order]) -> None:
         """What the operator's machine is told, for whoever looks."""
-        del now_ns, made
-        if isinstance(fact, Received) and isinstance(fact.message, ClusterReport):
-            self.load = fact.message.load
+        if self._tracer is not None:
+            self._tracer.saw(now_ns, fact, made)
+        decision = self.operator.last_decision
+        for order in made:
+            is_drain = isinstance(order, orders.Send) and isinstance(order.message, Drain)
+            if decision is not None and (is_drain or isinstance(order, orders.SetReplicas)):
+                self.progress.decided(decision.because)
+        if isinstance(fact, Received) and isinstance(fact.message, Overview):
+            self.progress.saw(fact.message)
+            self.finished_s = now_ns / 1e9 if fact.message.is_last else None
 
     def close(self) -> None:
         """End every process that was started here."""
@@ -143,4 +218,39 @@ class LocalRun:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+        if not self._ended:
+            self._discard()
         self._redis.stop()
+        self._announcement.end()
+
+    def _discard(self) -> None:
+        """A run that did not end leaves nothing half-written beside its outputs; if it was as good as over, it says so.
+
+        Redis may be gone: the name of the run is all that is needed.
+        """
+        if self._redis.run is None:
+            return
+        files = self.spec.model_copy(update={"sinks": tuple(one for one in self.spec.sinks if one.file is not None)})
+        if files.late is not None and files.late.sink.file is None:
+            files = files.model_copy(update={"late": None})
+        with suppress(JoineryError, OSError):
+            for sink in open_sinks(files, JoinPlan.of(files), self.query.parent, None, self._redis.run):
+                if isinstance(sink, FileSink):
+                    sink.discard()
+        for path, older in self._older.items():
+            if _stamp(path) != older:
+                self.progress.say(f"{path} was complete already, and is there")
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Which file it is; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _how(code: int) -> str:
+    """How a process ended."""
+    return f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"

@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from joinery.cli import run, simulate
+from joinery.cli import push, run, simulate, tail, verify
 
 app = typer.Typer(
     name="joinery",
@@ -16,6 +16,9 @@ app = typer.Typer(
 )
 app.add_typer(simulate.app, name="simulate")
 app.command(help=run.RUN_HELP)(run.run)
+app.command(help=verify.VERIFY_HELP)(verify.verify)
+app.command(help=push.PUSH_HELP)(push.push)
+app.command(help=tail.TAIL_HELP)(tail.tail)
 
 
 @app.callback()

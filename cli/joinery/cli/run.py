@@ -1,92 +1,118 @@
 """`joinery run FILE`: a query on this machine, from its sources to its sinks, with the workers that it needs."""
 
+import json
 import signal
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
 
+from joinery.cli import summary
+from joinery.cli.checking import recording_folder, verify_output
 from joinery.cli.complaining import complaining
 from joinery.cli.local import LocalRun
-from joinery.elastic.beta import Grow, Shrink
-from joinery.model.errors import BadSpec, Complaint, UserMustAct
-from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.cli.query_file import name_of, read_query, replaced
+from joinery.cli.running import addresses, check_port
+from joinery.cli.screen import Screen
+from joinery.model.errors import UserMustAct
+from joinery.model.spec import JoinQuerySpec
 
-RUN_HELP = """Run a query on this machine: embedded Redis, gateway, collector and workers as processes.
+__all__ = ["RUN_HELP", "read_query", "run"]
 
-It stops when every source has ended and everything is committed; a query with a pushed stream runs until its producers
-say that they have ended. Ctrl-C stops it earlier. Paths in the query are relative to its file.
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+RUN_HELP = """Run a query on this machine, with the workers that it needs.
 
-  joinery run query.yaml
+It stops when every source has ended and everything is committed. A query
+with a pushed stream runs until its producers say that they have ended;
+Ctrl-C stops it earlier. Paths in the query are relative to its file.
 
-Exit codes: 0 all results are committed, 1 something failed or was stopped, 2 the query file cannot run.
+\b
+  joinery run query.yaml                live table, then a summary
+  joinery run query.yaml --json         the summary as JSON, for machines
+  joinery run query.yaml --quiet        nothing but errors
+  joinery run query.yaml --verify       also: are the results exact?
+  joinery run query.yaml --no-clobber   never replace an output
+
+A file that a sink names is written whole when the query ends, and then
+replaces the one of an earlier run. A run that fails or is stopped leaves
+the old file as it was, and nothing beside it.
+
+The log is kept in memory here (checkpoint.durability: memory): a lost
+worker costs nothing, a crash of gateway or collector ends the run.
+
+Exit codes: 0 all results are committed, 1 something failed or was
+stopped, 2 the query file cannot run.
 """
 
 
 @complaining
-def run(query: Annotated[Path, typer.Argument(help="A JoinQuery file.", show_default=False)]) -> None:
+def run(
+    query: Annotated[Path, typer.Argument(help="A JoinQuery file.", show_default=False)],
+    port: Annotated[int, typer.Option("--port", help="Port to push to and read from; 0: any free one.")] = 0,
+    verify: Annotated[bool, typer.Option("--verify", help="Hold the output to the truth at the end.")] = False,
+    record: Annotated[Path | None, typer.Option("--record", help="Keep the recorded input in this folder.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")] = False,
+    no_clobber: Annotated[bool, typer.Option("--no-clobber", help="Do not replace files of an earlier run.")] = False,
+) -> None:
     """Read, check, run, tell."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.default_int_handler)  # all as Ctrl-C: temporary folders go
     spec = read_query(query)
-    console = Console(stderr=True)
-    begun = time.monotonic()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends in order, as Ctrl-C does
-    try:
-        with LocalRun(query.resolve(), spec) as running, Live(console=console, refresh_per_second=4) as live:
-            ended = running.wait(lambda one: live.update(_table(one)))
-            failed, decisions = running.failed, len([d for d in running.operator.history if _acts(d)])
-    except KeyboardInterrupt:
-        console.print("stopped; results that were not committed are lost")
-        raise typer.Exit(1) from None
-    if not ended:
-        console.print(f"[bold red]failed[/]: {failed}")
-        raise typer.Exit(1)
-    console.print(f"done in {time.monotonic() - begun:.1f} s; {decisions} changes of the degree")
+    check_port(port)
+    there = replaced(spec, query.parent)
+    if there and no_clobber:
+        names = ", ".join(there)
+        raise UserMustAct(f"--no-clobber: found {names}, wanted no such file; move it away, or leave out the flag")
+    screen = Screen(quiet=quiet)
+    for one in there:
+        screen.say(f"{one} is there, and will be replaced when the query ends")
+    with recording_folder(record, verify=verify) as folder:
+        told = _run_to_the_end(query, spec, screen, port, folder)
+        _tell(told, screen, as_json=as_json)
+        if told["state"] != "done":
+            raise typer.Exit(1)
+        if verify and verify_output(query, spec, folder, typer.echo) != 0:
+            raise typer.Exit(1)
 
 
-def read_query(path: Path) -> JoinQuerySpec:
-    """The spec of a query file that can run here, or every complaint."""
-    try:
-        text = path.read_text()
-    except OSError as error:
-        raise UserMustAct(f"{path}: found {error.strerror}, wanted a query file; check the path") from error
-    spec = JoinQuery.parse_yaml(text).spec
-    if spec.checkpoint.durability == "wal":
-        raise BadSpec(
-            [Complaint("spec.checkpoint.durability", "wal", "memory", "wal is not yet there; write durability: memory")]
-        )
-    _refuse_overwriting(spec, path.parent)
-    return spec
-
-
-def _refuse_overwriting(spec: JoinQuerySpec, folder: Path) -> None:
-    """A sink must not replace what a source reads."""
-    read = {(folder / s.source.file.path).resolve() for s in spec.streams if s.source and s.source.file}
-    for number, sink in enumerate(spec.sinks):
-        if sink.file is not None and (folder / sink.file.path).resolve() in read:
-            field = f"spec.sinks[{number}].file.path"
-            raise BadSpec([Complaint(field, f"{sink.file.path}, a source", "another file", "choose a new name")])
-
-
-def _acts(decision: object) -> bool:
-    return isinstance(decision, Grow | Shrink)
-
-
-def _table(running: LocalRun) -> Table:
-    """Who is there, and what the rule said last."""
-    table = Table(title=f"{running.query.name}: {len(running.workers)} workers", title_justify="left")
-    for column in ("worker", "role", "f", "busy", "memory", "groups"):
-        table.add_column(column, justify="left" if column in ("worker", "role") else "right")
-    load = running.load
-    for report, role in zip(load.reports, load.roles, strict=True) if load else ():
-        table.add_row(
-            report.worker, role.value, f"{report.occupancy:.2f}", f"{report.busy:.0%}",
-            f"{report.memory_bytes / 2**20:.1f} Mi", str(len(report.groups)),
-        )  # fmt: skip
+def _run_to_the_end(
+    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None
+) -> dict[str, Any]:  # fmt: skip
+    """Until it has ended, failed, or somebody stops it; what it came to."""
+    running = LocalRun(query.resolve(), spec, port=port, record=record, name=name_of(query))
+    ended, failed = False, None
+    with _stopped_by_signals(running), running, screen:
+        screen.say(addresses(spec, query, running.gateway))
+        ended = running.wait(lambda one: screen.show(one.progress))
+        failed = running.failed
+    screen.show(running.progress)
     decision = running.operator.last_decision
-    if decision is not None:
-        table.caption = f"{type(decision).__name__.lower()}: {decision.because}"
-    return table
+    return summary.as_json(
+        running.progress, query.parent, decision, seconds=screen.seconds, ended=ended, failed=failed
+    )  # fmt: skip
+
+
+@contextmanager
+def _stopped_by_signals(running: LocalRun) -> Iterator[None]:
+    """Ctrl-C and the like end the run in order: whatever is being done is done, then all is taken back."""
+    before = {number: signal.signal(number, lambda *_: running.stop()) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():  # whoever was told once ends soon: it need not be told again
+            signal.signal(number, signal.SIG_IGN if running.is_stopping else handler)
+
+
+def _tell(told: dict[str, Any], screen: Screen, *, as_json: bool) -> None:
+    head, *rest = summary.as_lines(told)
+    if told["state"] == "done":
+        screen.say(head)
+    else:
+        screen.complain(head)
+    for line in rest:
+        screen.say(line)
+    if as_json:
+        typer.echo(json.dumps(told, allow_nan=False))

@@ -10,11 +10,13 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numba import njit
 from numpy.typing import NDArray
 
 from joinery.model.errors import BadBatch
 from joinery.model.time import TIME_MAX, TIME_MIN
 from joinery.model.tuples import TupleBatch
+from joinery.model.views import readonly
 from joinery.partition.format import StreamFormat
 
 MAX_ROWS: Final = 1 << 24
@@ -27,6 +29,13 @@ def read(form: StreamFormat, batch: pa.RecordBatch, *, first_place: int, arrival
     hashes, words, keyed = form.key.digest(rows)
     places = np.arange(first_place, first_place + rows.num_rows, dtype=np.int64)
     return TupleBatch(form.index, times(form, rows, arrival_ns), hashes, words, keyed, places, rows)
+
+
+def conform(form: StreamFormat, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows as the stream wants them, with their times checked; what a client can say before it sends anything."""
+    rows = _conform(form, batch)
+    times(form, rows, 0)
+    return rows
 
 
 def times(form: StreamFormat, rows: pa.RecordBatch, arrival_ns: int) -> NDArray[np.int64]:
@@ -82,12 +91,22 @@ def _times(form: StreamFormat, name: str, rows: pa.RecordBatch) -> NDArray[np.in
     if pa.types.is_timestamp(column.type):
         column = column.view(pa.int64())
     values = _cast(form, name, column, pa.int64()).to_numpy()
-    low, high = TIME_MIN // unit, TIME_MAX // unit
-    outside = (values <= low) | (values >= high)
-    if outside.any():
-        found, remedy = f"a time of {values[outside][0]} in {name}", "check spec.streams[].time.unit against the data"
+    times = np.empty(values.size, np.int64)
+    outside = _to_ns(readonly(values), unit, TIME_MIN // unit, TIME_MAX // unit, times)
+    if outside >= 0:
+        found, remedy = f"a time of {values[outside]} in {name}", "check spec.streams[].time.unit against the data"
         raise BadBatch(form.name, found, "a time from 1824 to 2116", remedy)
-    return np.asarray(values * unit, dtype=np.int64)
+    return times
+
+
+@njit(cache=True, nogil=True)
+def _to_ns(values: NDArray[np.int64], unit: int, low: int, high: int, out: NDArray[np.int64]) -> int:
+    """Nanoseconds; the first row whose time is not between the bounds, or -1."""
+    for row in range(values.size):
+        if values[row] <= low or values[row] >= high:
+            return row
+        out[row] = values[row] * unit
+    return -1
 
 
 def _holds(found: pa.DataType, wanted: pa.DataType) -> bool:

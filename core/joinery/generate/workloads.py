@@ -85,4 +85,9 @@ _B8: Final = Workload(
     window_ns=10 * _SECOND_NS,
     seed=14,
 )
-WORKLOADS: Final[Mapping[str, Workload]] = MappingProxyType({load.name: load for load in (_U1, _U1SMALL, _B7, _B8)})
+_L1: Final = Workload(
+    name="L1", rows_per_stream=3_000_000, rate_hz=50_000, keys=UniformKeys(10**6), window_ns=10 * _SECOND_NS, seed=15
+)
+WORKLOADS: Final[Mapping[str, Workload]] = MappingProxyType(
+    {load.name: load for load in (_U1, _U1SMALL, _B7, _B8, _L1)}
+)

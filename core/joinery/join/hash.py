@@ -43,6 +43,8 @@ class HashMethod:
 
     def __init__(self, stores: Sequence[RowStore]) -> None:
         self.stores = tuple(stores)
+        self.comparisons = 0
+        """Rows of chains that probing rows were compared with so far."""
         streams = len(self.stores)
         self._tail, self._head = [0] * streams, [0] * streams
         self._slots = [np.zeros(_FIRST_SLOTS, np.int32) for _ in range(streams)]
@@ -74,6 +76,7 @@ class HashMethod:
             pairs += count
             if count:
                 yield found.first(count)
+        self.comparisons += int(walk.compared[0])
         self._is_hot[stream] = pairs > _HOT_PAIRS * words.size
 
     def expire(self, stream: int, before: int) -> None:

@@ -1,9 +1,8 @@
 """Station 2 of 8, mini-buffer: recorded rows by group, until they are sent and until nobody can ask for them again.
 
 What is not yet sent to a group's owner is its mini-buffer; what was sent is kept for replay until the trim point has
-passed it. Both are the same rows, held once: each record's rows lie in the order of their groups, so that a batch
-(a, b] of any set of groups is a few slices per record. The bytes of a group between two records are the difference of
-two running sums.
+passed it. Both are the same rows, held once, as they were recorded; a batch (a, b] of any set of groups is put together
+when it is sent (`flow.gather`). The bytes of a group between two records are the difference of two running sums.
 """
 
 from collections import deque
@@ -14,10 +13,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from joinery.flow.gather import Grouped, gather
 from joinery.model.errors import require
 from joinery.model.ids import RecordNo
-from joinery.model.tuples import I64Array, TupleBatch, concat
-from joinery.partition.hashing import groups_of
+from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.sliding import Marks
 
 
@@ -25,9 +24,7 @@ from joinery.window.sliding import Marks
 class _Entry:
     """What one record gives to the workers."""
 
-    batches: tuple[TupleBatch, ...]
-    groups: tuple[NDArray[np.uint16], ...]
-    """Of each batch's rows, ascending."""
+    batches: tuple[Grouped, ...]
     marks: Marks
     total: I64Array
     """Bytes of each group up to this record, since the gateway started."""
@@ -45,6 +42,11 @@ class Backlog:
         """Running sums just before the oldest entry."""
 
     @property
+    def first(self) -> RecordNo:
+        """The oldest record whose rows are kept."""
+        return self._first
+
+    @property
     def last(self) -> RecordNo:
         """The newest record."""
         return RecordNo(self._first + len(self._entries) - 1)
@@ -52,15 +54,10 @@ class Backlog:
     def add(self, batches: Sequence[TupleBatch], marks: Marks) -> None:
         """The rows that the next record gives to the workers, and its marks."""
         total = (self._entries[-1].total if self._entries else self._dropped).copy()
-        sorted_batches, sorted_groups = [], []
-        for batch in batches:
-            groups = groups_of(batch.hashes, self._partitions)
-            order = np.argsort(groups, kind="stable")
-            sorted_batches.append(batch.take(order))
-            sorted_groups.append(groups[order])
-            rows = np.bincount(groups, minlength=self._partitions)
-            total += rows * batch.rows.nbytes // max(1, len(batch))
-        self._entries.append(_Entry(tuple(sorted_batches), tuple(sorted_groups), marks, total))
+        grouped = tuple(Grouped.of(batch, self._partitions) for batch in batches)
+        for one in grouped:
+            total += one.counts * one.batch.rows.nbytes // max(1, len(one.batch))
+        self._entries.append(_Entry(grouped, marks, total))
 
     def marks_at(self, record: RecordNo) -> Marks:
         """Watermarks and counts at the end of a record."""
@@ -71,6 +68,11 @@ class Backlog:
         if not self._entries:
             return np.zeros(self._partitions, np.int64)
         return self._entries[-1].total - self._total_at(after)
+
+    @property
+    def total_bytes(self) -> I64Array:
+        """Bytes of each group that were ever recorded, since the gateway started."""
+        return self._entries[-1].total if self._entries else self._dropped
 
     @property
     def nbytes(self) -> int:
@@ -93,18 +95,15 @@ class Backlog:
         require(int(after.min()) >= self._first - 1, f"rows after {after.min()}, but those to {self._first} are gone")
         start = np.full(self._partitions, upto, np.int64)
         start[groups] = after
-        found: dict[int, list[tuple[TupleBatch, NDArray[np.uint16]]]] = {}
+        found: dict[int, list[tuple[Grouped, NDArray[np.bool_]]]] = {}
         first = int(after.min()) + 1
-        for record, entry in enumerate(
-            islice(self._entries, first - self._first, upto + 1 - self._first), start=first
-        ):  # fmt: skip
+        entries = islice(self._entries, first - self._first, upto + 1 - self._first)
+        for record, entry in enumerate(entries, start=first):
             wanted = start < record
-            for batch, of in zip(entry.batches, entry.groups, strict=True):
-                chosen = wanted[of]
-                if chosen.any():
-                    part = (batch, of) if chosen.all() else (batch.take(chosen), of[chosen])
-                    found.setdefault(batch.stream, []).append(part)
-        return tuple(_in_order(found[stream]) for stream in sorted(found))
+            for one in entry.batches:
+                found.setdefault(one.batch.stream, []).append((one, wanted))
+        gathered = (gather(found[stream]) for stream in sorted(found))
+        return tuple(batch for batch in gathered if batch is not None)
 
     def drop(self, upto: RecordNo) -> None:
         """Nobody will ask for rows up to this record."""
@@ -123,12 +122,3 @@ class Backlog:
             same = records == record
             out[same] = total[groups[same]]
         return out
-
-
-def _in_order(parts: list[tuple[TupleBatch, NDArray[np.uint16]]]) -> TupleBatch:
-    """Parts of several records as one batch by group; inside a group in the order of the records."""
-    if len(parts) == 1:
-        return parts[0][0]
-    of = np.concatenate([groups for _, groups in parts])
-    whole = concat([batch for batch, _ in parts])
-    return whole if (of[1:] >= of[:-1]).all() else whole.take(np.argsort(of, kind="stable"))

@@ -14,15 +14,19 @@ Rule 5: parts of a message follow each other on one connection. A part without i
         lost, which would leave a gap for ever: the connection is closed, and on the new one the worker sends it again.
 Rule 6: all that is held is taken and not committed (`ordered_output`), or a message of a connected worker of which the
         last part is missing, or kept for subscribers (`subscriptions`).
-Rule 7: `Drained` finishes the sinks once nothing is under way; asked again, a collector that has finished says so.
+Rule 7: a collector that the gateway sends away again and again, without a word, has been replaced by one of a higher
+        term: it stops. (With nothing to commit no store would ever tell it.)
+Rule 8: `Drained` finishes the sinks once nothing is under way; asked again, a collector that has finished says so.
+        Subscribers who read on get all results before (`subscriptions`, rule 6).
 """
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from joinery.join.plan import JoinPlan
 from joinery.join.results import ResultPart
 from joinery.machine import facts, messages, orders, result_rows
 from joinery.machine.facts import Fact
@@ -32,12 +36,16 @@ from joinery.machine.ordered_output import Draft, Output, PlainOutput, output_of
 from joinery.machine.orders import Order, Send
 from joinery.machine.ports import Commit, Receipt
 from joinery.machine.subscriptions import Subscriptions
+from joinery.machine.tallying import Tallying, results_in
 from joinery.model.errors import require
 from joinery.model.ids import GATEWAY, GroupId, Peer, RecordNo, Term
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.tuples import I64Array
 
 Orders: TypeAlias = list[Order]
+
+SENT_AWAY: Final = 3
+"""So many greetings in a row that end without an answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +57,7 @@ class _Partial:
     """Groups that every part so far is about."""
     parts: list[ResultPart] = field(default_factory=list)
     next_part: int = 0
+    messages: list[Results] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +88,8 @@ class CollectorMachine:
         self._early: dict[Peer, messages.Subscribe] = {}
         """Subscribers that came before the last commit was read."""
         self._gateway_term = Term(0)
+        self._unanswered = 0
+        """Greetings since the gateway last said something."""
         self._connected: set[Peer] = set()
         self._workers: dict[Peer, None] = {}
         """Workers that said hello on their present connection."""
@@ -88,9 +99,12 @@ class CollectorMachine:
         self._changing: NDArray[np.bool_] = np.zeros(groups, np.bool_)
         """Groups with a new owner, to be set back when the commit under way has ended."""
         self._owes_vector = self._is_drained = self._is_finishing = self._has_taken = False
+        self._is_lingering = False
+        """The sinks are finished, but subscribers may still read."""
         self._under_way: _UnderWay | None = None
+        self.tallying = Tallying(in_order=spec.output.order != "none")
 
-    def handle(self, fact: Fact, now_ns: int) -> Orders:  # noqa: ARG002
+    def handle(self, fact: Fact, now_ns: int) -> Orders:
         """What to do about a fact."""
         if self.is_stopped:
             return []
@@ -106,22 +120,30 @@ class CollectorMachine:
             case facts.Disconnected():
                 self._gone(fact.peer)
                 self._connected.discard(fact.peer)
+                if fact.peer == GATEWAY and self._unanswered >= SENT_AWAY:
+                    return self._stop("the gateway sends this collector away: it is fenced")
+                return self._finished(now_ns) if self._is_lingering else []
+            case facts.Tick() if self._is_lingering:
+                return self._finished(now_ns)
             case facts.Received():
-                return self._received(fact.peer, fact.message)
+                return self._received(fact.peer, fact.message, now_ns)
             case facts.Staged():
                 return self._staged(fact.number, fact.receipts)
             case facts.CommitWritten():
-                return self._written(fact.number)
+                return self._written(fact.number, now_ns)
             case facts.SinksFinished():
-                self.is_finished = True
-                return self._to_gateway(messages.Finished())
+                self.is_finished = self._is_lingering = True
+                told = self._subscriptions.end() if self._subscriptions is not None else []
+                return [*(Send(peer, answer) for peer, answer in told), *self._finished(now_ns)]
             case facts.Fenced():
                 return self._stop(f"a collector with term {fact.by} has taken over")
         return []
 
-    def _received(self, peer: Peer, message: Message) -> Orders:
+    def _received(self, peer: Peer, message: Message, now_ns: int) -> Orders:
         if peer not in self._connected:
             return []  # its connection is gone: it says hello again on the next one
+        if peer == GATEWAY:
+            self._unanswered = 0
         match message:
             case Results():
                 return self._results(peer, message)
@@ -133,8 +155,14 @@ class CollectorMachine:
                 return self._drained(message)
             case messages.Finished() if peer == GATEWAY and self.is_finished:
                 return self._stop("the query has ended")
+            case messages.Ping() if peer == GATEWAY:
+                self.tallying.clock_ahead_ns = message.ahead_ns
+                return self._to_gateway(messages.Pong(message.sent_ns, now_ns))
             case messages.Subscribe():
                 return self._subscribe(peer, message)
+            case messages.Grant() if self._subscriptions is not None:
+                made: Orders = [Send(peer, one) for one in self._subscriptions.grant(peer, message.credit)]
+                return made + (self._finished(now_ns) if self._is_lingering else [])
         return []
 
     # --- start
@@ -145,7 +173,7 @@ class CollectorMachine:
         require(groups == self.spec.partitions, f"the last commit has {groups} groups, not {self.spec.partitions}")
         self.committed, self.taken = self._last.committed.copy(), self._last.committed.copy()
         self._output = output_of(self.spec, self._last)
-        self._subscriptions = Subscriptions(self.spec.results.retain, self._last.number)
+        self._subscriptions = Subscriptions(self.spec.results.retain, self._last.number, JoinPlan.of(self.spec).schema)
         made: Orders = [orders.RecoverSinks(term, self._last.receipts)]
         for peer, message in self._early.items():
             made += self._subscribe(peer, message)
@@ -157,7 +185,10 @@ class CollectorMachine:
         return self._greet()
 
     def _greet(self) -> Orders:
-        return self._to_gateway(messages.CollectorHello(self._own_term())) if self.is_ready else []
+        if not self.is_ready:
+            return []
+        self._unanswered += GATEWAY in self._connected
+        return self._to_gateway(messages.CollectorHello(self._own_term()))
 
     # --- connections
 
@@ -199,7 +230,7 @@ class CollectorMachine:
         return self._go_on()
 
     def _go_on(self) -> Orders:
-        """What can only be done while no commit is under way (rules 2, 3, 7)."""
+        """What can only be done while no commit is under way (rules 2, 3, 8)."""
         if self._under_way is not None:
             return []
         if self._changing.any():
@@ -226,7 +257,17 @@ class CollectorMachine:
         if not self.is_ready or message.term < self._gateway_term:
             return []
         self._gateway_term, self._is_drained = message.term, True
-        return self._to_gateway(messages.Finished()) if self.is_finished else self._go_on()
+        if self.is_finished:
+            return [] if self._is_lingering else self._to_gateway(messages.Finished())
+        return self._go_on()
+
+    def _finished(self, now_ns: int) -> Orders:
+        """Tell the gateway, but let subscribers who read on have the rest first."""
+        until_ns = None if self._subscriptions is None else self._subscriptions.wait_until_ns(now_ns)
+        if until_ns is not None:
+            return [orders.WakeAt(until_ns)]
+        self._is_lingering = False
+        return self._to_gateway(messages.Finished())
 
     # --- taking
 
@@ -252,6 +293,7 @@ class CollectorMachine:
             return None
         partial.whole &= own
         partial.parts += message.parts
+        partial.messages.append(message)
         partial.next_part += 1
         return partial
 
@@ -267,6 +309,7 @@ class CollectorMachine:
         mask = mask_of(accepted, self.taken.size)
         parts = [result_rows.keep(part, mask[part.groups]) for part in partial.parts]
         parts = [part for part in parts if part.times.size]
+        self.tallying.took(partial.messages, results_in(parts))
         self._output.take(accepted, message.after[fits], message.upto, message.marks, parts)
         self.taken[accepted] = message.upto
         self._has_taken = True
@@ -284,6 +327,7 @@ class CollectorMachine:
         if draft is None:
             return []
         self._under_way = _UnderWay(self._last.number + 1, draft)
+        self.tallying.drafted()
         return [orders.StageResults(self._under_way.number, draft.parts)]
 
     def _staged(self, number: int, receipts: tuple[Receipt, ...]) -> Orders:
@@ -294,17 +338,19 @@ class CollectorMachine:
         now.commit = Commit(number, _frozen(draft.committed), receipts, _frozen(draft.seen), draft.before_ns)
         return [orders.WriteCommit(self._own_term(), now.commit)]
 
-    def _written(self, number: int) -> Orders:
+    def _written(self, number: int, now_ns: int) -> Orders:
         now = self._under_way
         if now is None or now.number != number or now.commit is None:
             return []
         self._under_way, self._last = None, now.commit
         groups = np.flatnonzero(now.commit.committed > self.committed)
         self.committed = now.commit.committed.copy()
+        self.tallying.written(now.draft.parts, now_ns)
         made: Orders = []
         if groups.size:
             news = messages.Committed(self._own_term(), number, _frozen(groups), _frozen(self.committed[groups]))
-            made += self._to_gateway(news)
+            if GATEWAY in self._connected:
+                made += self._to_gateway(replace(news, tally=self.tallying.tell()))
             made += [Send(peer, news) for peer in self._workers]
         if self._subscriptions is not None:
             delivered = self._subscriptions.committed(number, now.draft.parts)
@@ -317,7 +363,7 @@ class CollectorMachine:
         if self._subscriptions is None:
             self._early[peer] = message
             return []
-        return [Send(peer, answer) for answer in self._subscriptions.subscribe(peer, message.token)]
+        return [Send(peer, answer) for answer in self._subscriptions.subscribe(peer, message)]
 
     def _to_gateway(self, message: Message) -> Orders:
         return [Send(GATEWAY, message)] if GATEWAY in self._connected else []

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from joinery.flow.stamps import NO_ARRIVALS, Arrivals
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
 from joinery.machine.log import Head, Record
@@ -59,6 +60,13 @@ class Offered:
 
     rows: pa.RecordBatch | None
     end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """The program that uses the client has taken so many deliveries."""
+
+    deliveries: int
 
 
 # --- answers of the stores
@@ -174,6 +182,8 @@ class BatchJoined:
     comparisons: int = 0
     busy_ns: int = 0
     """How long the join took; measured by the shell."""
+    arrivals: Arrivals = NO_ARRIVALS
+    """When the later members of these results arrived."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +208,8 @@ class StateMeasured:
 
     bytes_held: int
     bytes_by_group: tuple[tuple[GroupId, int], ...]
+    cpu_ns: int = 0
+    """CPU time of the process since it started; measured by the shell."""
 
 
 Fact: TypeAlias = (
@@ -207,6 +219,7 @@ Fact: TypeAlias = (
     | Disconnected
     | Received
     | Offered
+    | Consumed
     | GatewayOpened
     | Appended
     | MapWritten

@@ -31,6 +31,7 @@ from joinery.machine.placement import Phase, Placement
 from joinery.machine.reorganizing import Reorganizing
 from joinery.machine.serving import Serving
 from joinery.machine.trimming import Trimming
+from joinery.machine.watching import Watch
 from joinery.machine.workforce import Workforce
 from joinery.model.errors import Bug, require
 from joinery.model.ids import OPERATOR, Peer, RecordNo, Term, WorkerId
@@ -45,8 +46,9 @@ LOST_AFTER: Final = 1.5
 class GatewayMachine:
     """Decides what the gateway does."""
 
-    def __init__(self, spec: JoinQuerySpec) -> None:
+    def __init__(self, spec: JoinQuerySpec, results_address: str | None = None) -> None:
         self.spec, self.plan = spec, JoinPlan.of(spec)
+        self.description = messages.Description(self.plan.formats, self.plan.schema, results_address)
         self.term, self.instance = Term(0), ""
         self.intake = Intake(spec, self.plan)
         self.backlog = Backlog(spec.partitions, RecordNo(0))
@@ -56,6 +58,7 @@ class GatewayMachine:
         self.moves = Moves(self.placement, spec.scaling.max_parallel_moves)
         self.trimming = Trimming(spec.partitions)
         self.reorganizing = Reorganizing(spec, self.placement, self.moves)
+        self.watch = Watch(spec, self.placement, self.serving, self.moves)
         self.finished = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
@@ -63,7 +66,7 @@ class GatewayMachine:
         self._peers: dict[Peer, WorkerId] = {}
         self.collector_term = Term(0)
         self._told_drained = False
-        self._opened_ns = 0
+        self._opened_ns = self._seen_ns = 0
         self._map_of_slots = 0
 
     @property
@@ -82,6 +85,9 @@ class GatewayMachine:
         if not self.is_open:
             self._early.append(fact)
             return []
+        if now_ns < self._seen_ns:  # set back: or the next alarm would be set for when it is there again
+            self._mind_the_clock(now_ns)
+        self._seen_ns = now_ns
         made = self._dispatch(fact, now_ns)
         return made + self._after(now_ns)
 
@@ -115,6 +121,8 @@ class GatewayMachine:
         kept, cuts = self.intake.restore(fact.head, fact.records, now_ns)
         for number, latest_ns in kept:
             self.trimming.kept(number, latest_ns)
+        for number, record in fact.records[: len(kept)]:
+            self.watch.recorded(number, record)
         for cut in cuts:
             self._recorded(cut)
         early, self._early = self._early, []
@@ -126,7 +134,10 @@ class GatewayMachine:
     def _tick(self, now_ns: int) -> list[Order]:
         self._mind_the_clock(now_ns)
         made = self._found_map(now_ns) + self.reorganizing.welcome() + self._lose_workers(now_ns)
+        self.reorganizing.came(self.backlog.total_bytes, now_ns)
         made += self.reorganizing.tick(self.term, now_ns)
+        if self.watch.is_due(now_ns):
+            made += self.watch.beat(self.reorganizing.memory_share, now_ns) + self._overview(now_ns)
         return made + self.serving.serve(self.backlog, self.intake.head.changes, now_ns)
 
     def _mind_the_clock(self, now_ns: int) -> None:
@@ -135,6 +146,7 @@ class GatewayMachine:
         self.reorganizing.next_ns = min(self.reorganizing.next_ns, now_ns + self.spec.epochs.reorganization)
         self.workforce.clock_is(now_ns)
         self.intake.sessions.clock_is(now_ns)
+        self.watch.clock_is(now_ns)
 
     def _after(self, now_ns: int) -> list[Order]:
         """What may have become possible by any fact: a record, an early slot, the end; and when to look again."""
@@ -150,9 +162,9 @@ class GatewayMachine:
 
     def _next_look_ns(self, now_ns: int) -> int:
         """When to look again; a silence that is due already waits for the record that is being written."""
-        wishes = [self.reorganizing.next_ns]
-        if (turn := self.serving.next_turn_ns()) is not None:
-            wishes.append(turn)
+        wishes = [self.reorganizing.next_ns, self.watch.next_ns]
+        if (turn := self.serving.next_turn_ns()) is not None and self.serving.has_unsent(self.backlog):
+            wishes.append(turn)  # else a slot has nothing to give; what comes meanwhile is looked at when it comes
         if (idle := self.intake.next_idle_ns()) is not None and idle > now_ns:
             wishes.append(idle)
         return max(now_ns + 1, min(wishes))
@@ -171,20 +183,24 @@ class GatewayMachine:
             if self.workforce.is_up(worker):  # it stands still: if it goes on it must introduce itself again
                 peer = self.workforce.peer(worker)
                 made += [orders.Disconnect(peer), *self._disconnected(peer)]
+            self.watch.lost(worker, now_ns)
             made += self.reorganizing.lose(worker)
         return made
 
     # --- connections
 
     def _connected(self, peer: Peer) -> list[Order]:
-        return self._disconnected(peer)  # an older connection, if there was one, is gone; hellos come next
+        made = self._disconnected(peer)
+        self.watch.is_watched |= peer == OPERATOR
+        return made  # an older connection, if there was one, is gone; hellos come next
 
     def _disconnected(self, peer: Peer) -> list[Order]:
+        self.watch.disconnected(peer)
         if peer == self.placement.collector:
             self.placement.collector = None
         elif (worker := self._peers.pop(peer, None)) is not None:
-            self.workforce.disconnected(worker)
-            self.moves.give_up(worker)
+            if self.workforce.disconnected(worker, peer):
+                self.moves.give_up(worker)
         elif peer != OPERATOR:
             self.intake.sessions.disconnected(peer)
         return []
@@ -196,22 +212,29 @@ class GatewayMachine:
         match message:
             case messages.Open():
                 return self._open_session(peer, message, now_ns)
+            case messages.Describe():
+                return [Send(peer, self.description)]
             case messages.Push():
                 answer = self.intake.sessions.push(peer, message, self.intake.head, now_ns)
                 return [] if answer is None else [_answer(peer, answer)]
             case messages.WorkerHello():
                 return self._hello(peer, message, now_ns)
             case messages.CollectorHello():
-                return self._hello_collector(peer, message)
+                return self._hello_collector(peer, message, now_ns)
             case messages.Vector():
                 is_current = peer == self.placement.collector
+                self.watch.vector(message, self.intake.head, now_ns)
                 return self.placement.vector(message, self.intake.head.changes) if is_current else []
             case messages.Committed():
                 groups = message.groups
+                self.watch.committed(message.tally)
                 self.placement.committed[groups] = np.maximum(self.placement.committed[groups], message.upto)
                 return []
             case messages.Finished():
-                return self._finish()
+                return self._finish(now_ns)
+            case messages.Pong():
+                self.watch.pong(peer, message, now_ns)
+                return []
             case messages.ChangeSpec():
                 self.intake.change_spec(message)
                 return []
@@ -222,12 +245,14 @@ class GatewayMachine:
             case _:
                 return []  # of a connection that has been replaced
 
-    def _hello_collector(self, peer: Peer, message: messages.CollectorHello) -> list[Order]:
+    def _hello_collector(self, peer: Peer, message: messages.CollectorHello, now_ns: int) -> list[Order]:
         """The newest collector is listened to; one of a lower term has been replaced."""
         if message.term < self.collector_term:
             return [orders.Disconnect(peer)]
-        self.collector_term, self.placement.collector, self._told_drained = message.term, peer, False
-        return self.placement.tell_collector()
+        older, self._told_drained = self.placement.collector, False
+        self.collector_term, self.placement.collector = message.term, peer
+        away: list[Order] = [orders.Disconnect(older)] if older not in (None, peer) else []
+        return [*away, *self.placement.tell_collector(), self.watch.ping(peer, now_ns)]
 
     def _open_session(self, peer: Peer, message: messages.Open, now_ns: int) -> list[Order]:
         answer = self.intake.sessions.open(peer, message, self.intake.head, self.term, now_ns)
@@ -236,6 +261,7 @@ class GatewayMachine:
     # --- workers
 
     def _hello(self, peer: Peer, message: messages.WorkerHello, now_ns: int) -> list[Order]:
+        self.watch.hello(message, now_ns)
         if not self.workforce.hello(peer, message, now_ns):
             return [orders.Disconnect(peer)]
         self._peers[peer] = message.worker
@@ -243,7 +269,7 @@ class GatewayMachine:
         mine, made = self.placement.hello(message.worker, message.holdings, now_ns)
         rightly = np.isin(message.holdings.groups, mine)
         self.trimming.owned(message.holdings.groups[rightly], message.holdings.tags[rightly])
-        return made + self._found_map(now_ns)
+        return [*made, *self._found_map(now_ns), self.watch.ping(peer, now_ns)]
 
     def _from_worker(self, worker: WorkerId, message: messages.Message, now_ns: int) -> list[Order]:
         match message:
@@ -304,6 +330,7 @@ class GatewayMachine:
         return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
 
     def _recorded(self, cut: Cut) -> None:
+        self.watch.recorded(cut.number, cut.record)
         self.backlog.add(cut.released, cut.marks)
         self.trimming.recorded(cut)
 
@@ -321,6 +348,7 @@ class GatewayMachine:
         if (trimmed := self.trimming.trim_log()) is not None:
             head, keep_from = trimmed
             self.backlog.drop(RecordNo(head.next_record - 1))
+            self.serving.ledger.drop(keep_from)
             made.append(orders.TrimLog(self.term, head, keep_from))
         return made
 
@@ -335,11 +363,19 @@ class GatewayMachine:
         self._told_drained = True
         return [Send(self.placement.collector, messages.Drained(self.term))]
 
-    def _finish(self) -> list[Order]:
+    def _overview(self, now_ns: int, *, is_last: bool = False) -> list[Order]:
+        if not self.watch.is_watched:
+            return []
+        load = self.reorganizing.load()
+        view = self.watch.overview(load, self.intake.head, self.backlog, now_ns, is_last=is_last)
+        return [Send(OPERATOR, view)]
+
+    def _finish(self, now_ns: int) -> list[Order]:
         self.finished = True
         peers = [OPERATOR, *(self.workforce.peer(worker) for worker in self.workforce.up())]
         told: list[Order] = [Send(peer, messages.Finished()) for peer in peers]
-        return [*told, orders.Stop("the query has ended, everything is committed")]
+        last = self._overview(now_ns, is_last=True)
+        return [*last, *told, orders.Stop("the query has ended, everything is committed")]
 
     def check_invariants(self) -> None:
         """Stop with a `Bug` if the machine's state contradicts itself."""

@@ -26,7 +26,7 @@ from joinery.model.ids import RecordNo, Term
 from joinery.model.quantities import Window
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.time import DEAD, FOREVER, UNBOUNDED
-from joinery.model.tuples import TupleBatch, concat
+from joinery.model.tuples import TupleBatch
 from joinery.window.sliding import Marks, past_before
 from joinery.window.watermark import StreamClock
 
@@ -197,7 +197,7 @@ class Intake:
     def _follow(self, record: Record, tuples: list[TupleBatch]) -> Cut:
         """What follows from a record: the head after it, and what workers get. Replay takes the same way."""
         in_order = self.plan.runs_in_order
-        released = self.release.admit(tuples, record.watermarks) if in_order else _by_stream(tuples)
+        released = self.release.admit(tuples, record.watermarks) if in_order else tuples
         counts = self.release.counts if in_order else ()
         marks = Marks(record.watermarks, counts)
         if self._change is not None and not record.changes():
@@ -273,11 +273,6 @@ class Intake:
 
 
 _NO_TIMES: Final = np.empty(0, np.int64)
-
-
-def _by_stream(tuples: list[TupleBatch]) -> list[TupleBatch]:
-    streams = sorted({batch.stream for batch in tuples})
-    return [concat([batch for batch in tuples if batch.stream == stream]) for stream in streams]
 
 
 def _logged(one: Waiting, read: TupleBatch, place: int, stamp_ns: int) -> LoggedBatch:

@@ -19,6 +19,7 @@ from joinery.join.logic import WindowJoin
 from joinery.join.plan import JoinPlan
 from joinery.join.results import ResultPart
 from joinery.join.state import Checkpoints, Increment
+from joinery.machine.arrivals import arrivals_of
 from joinery.machine.facts import BatchJoined, Fact, GroupRestored, IncrementsTaken, StateMeasured
 from joinery.machine.log import BEFORE_ALL, SpecChange
 from joinery.machine.messages import Exchange, mask_of
@@ -84,13 +85,14 @@ class JoinModule:
         previous: ResultPart | None = None
         for part in lane.join.on_batch(exchange.batches, exchange.marks, mask):
             if previous is not None:
-                yield BatchJoined(exchange, (previous,), last=False)
+                yield BatchJoined(exchange, (previous,), last=False, arrivals=arrivals_of((previous,), exchange))
             previous = part
         for group in groups:
             self._joined[group] = exchange.upto
         rows = sum(len(batch) for batch in exchange.batches)
-        done = _work(lane.join) - comparisons or rows
-        yield BatchJoined(exchange, () if previous is None else (previous,), last=True, comparisons=done)
+        done = max(rows, _work(lane.join) - comparisons)  # a row that finds an empty chain has looked there
+        parts = () if previous is None else (previous,)
+        yield BatchJoined(exchange, parts, last=True, comparisons=done, arrivals=arrivals_of(parts, exchange))
 
     def _lift(self, groups: list[GroupId], changes: tuple[SpecChange, ...]) -> _Lane:
         """Bring the groups of a batch into the lane of its spec version."""

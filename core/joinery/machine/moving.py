@@ -52,6 +52,11 @@ class Moves:
     def in_flight(self) -> tuple[Move, ...]:
         return tuple(moving.move for moving in self.under_way.values())
 
+    @property
+    def planned(self) -> tuple[Move, ...]:
+        """Under way, or waiting for their turn: a new plan counts them as done."""
+        return (*self.in_flight, *self._waiting)
+
     def start(self, moves: tuple[Move, ...], term: Term) -> list[Order]:
         """Begin these moves, as many at once as are allowed."""
         known = {move.group for move in self._waiting} | set(self.under_way)
@@ -59,7 +64,12 @@ class Moves:
         return self.advance(term)
 
     def advance(self, term: Term) -> list[Order]:
-        """Begin what may begin; what no longer makes sense is left out."""
+        """Begin what may begin; what no longer makes sense is left out.
+
+        A move may be begun while the map that moves its group is being written: once it is, nothing is left to do.
+        """
+        for group in [g for g, m in self.under_way.items() if self._placement.owner(g) != m.move.source]:
+            del self.under_way[group]
         made: list[Order] = []
         while self._waiting and len(self.under_way) < self._max_parallel:
             move = self._waiting.pop(0)

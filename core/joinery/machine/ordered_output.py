@@ -64,6 +64,10 @@ class Draft:
 class Output(Protocol):
     """What is taken and not yet given out."""
 
+    @property
+    def rows(self) -> int:
+        """How many rows that is."""
+
     def take(self, groups: I64Array, after: I64Array, upto: RecordNo, marks: Marks, parts: list[ResultPart]) -> None:
         """The batches (after, upto] of these groups, whole; `parts` hold rows of these groups only."""
 
@@ -100,6 +104,10 @@ class PlainOutput:
     def __init__(self, groups: int) -> None:
         self._nowhere = np.full(groups, -1, np.int64)
         self._parts: list[ResultPart] = []
+
+    @property
+    def rows(self) -> int:
+        return sum(part.times.size for part in self._parts)
 
     def take(self, groups: I64Array, after: I64Array, upto: RecordNo, marks: Marks, parts: list[ResultPart]) -> None:  # noqa: ARG002
         self._parts += parts
@@ -160,6 +168,11 @@ class OrderedOutput:
         self._is_beyond_known = disorder == 0 or self.before_ns == DEAD
         self._held: list[_Held] = []
         self._late: list[ResultPart] = []
+
+    @property
+    def rows(self) -> int:
+        late = sum(part.times.size for part in self._late)
+        return late + sum(int(held.waiting.sum()) for held in self._held)
 
     def take(self, groups: I64Array, after: I64Array, upto: RecordNo, marks: Marks, parts: list[ResultPart]) -> None:
         across = groups[(after < self.seen[groups]) & (upto > self.seen[groups])]

@@ -18,6 +18,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from joinery.machine.handovers import Handovers
 from joinery.machine.log import BEFORE_ALL, SpecChange
 from joinery.machine.messages import Assign, Holdings, Owners, Release, Vector
 from joinery.machine.orders import Order, Send, WriteMap
@@ -55,6 +56,7 @@ class Placement:
         """When each group stopped being served."""
         self.pauses_ns: list[tuple[GroupId, int]] = []
         """How long groups stood still for a change of owner; the last few."""
+        self.handovers = Handovers(workforce)
         self._writing: PartitionMap | None = None
         self._moves: dict[GroupId, WorkerId] = {}
         self._join: set[WorkerId] = set()
@@ -83,7 +85,7 @@ class Placement:
         return None if self.map is None else self.map.owner(GroupId(group))
 
     def groups_of(self, worker: WorkerId) -> I64Array:
-        return np.array(self.map.groups_of(worker) if self.map else (), np.int64)
+        return np.empty(0, np.int64) if self.map is None else self.map.group_numbers(worker)
 
     def served_by(self, worker: WorkerId) -> I64Array:
         """The groups that a worker gets batches of."""
@@ -138,6 +140,7 @@ class Placement:
         changed = np.flatnonzero(new.terms != old.terms) if old else np.arange(self.partitions)
         self.phase[changed] = Phase.ASKED
         self.since_ns[changed] = now_ns
+        self.handovers.began(old, new, changed.tolist(), now_ns)
         made: list[Order] = []
         for worker in old.workers if old else ():
             lost = [int(group) for group in changed if old and old.owner(GroupId(int(group))) == worker]
@@ -182,6 +185,7 @@ class Placement:
         for group in groups[self.phase[groups] == Phase.ASSIGNED]:
             pause = int(now_ns - self.since_ns[group])
             self.pauses_ns = [*self.pauses_ns[-999:], (GroupId(int(group)), pause)]
+        self.handovers.ended(groups.tolist(), now_ns)
         self.phase[groups] = Phase.SERVED
         self.sent[groups] = holdings.received[mine]
         self.silent[groups], self.seen[groups] = holdings.silent[mine], holdings.seen[mine]

@@ -3,6 +3,7 @@
 Rule 1: on every new connection the producer opens a session. One without a name keeps the id that it gets first.
 Rule 2: the first `Opened` says where numbering begins: a named producer that was started again does not remember what
         it sent, so nothing is numbered or sent before (`next_sequence` tells the program what to offer). None: at 0.
+        What was offered before may be recorded already; if anything of that name is, it is an error.
 Rule 3: a later `Opened` settles what became of the batches under way: those below `expected` were recorded and only
         the acknowledgement got lost; the others are sent again.
 Rule 4: at most `IN_FLIGHT` batches are sent and not acknowledged. They are kept until they are acknowledged.
@@ -14,10 +15,10 @@ Rule 6: nothing is swallowed. A refusal without a number, or a number that does 
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
-from zlib import crc32
 
 import pyarrow as pa
 
+from joinery.flow.checksum import checksum_of
 from joinery.machine import facts, messages, orders
 from joinery.machine.facts import Fact
 from joinery.machine.messages import Push
@@ -67,6 +68,11 @@ class ProducerMachine:
         return self.failed is None and not self._has_ended and len(self._queue) < _QUEUED
 
     @property
+    def is_idle(self) -> bool:
+        """Whether all that was offered is recorded."""
+        return not self._queue
+
+    @property
     def next_sequence(self) -> int | None:
         """The sequence of the batch that is offered next; None before the first `Opened`."""
         return None if self._first is None else self._first + len(self._queue)
@@ -113,6 +119,11 @@ class ProducerMachine:
             self._first = message.expected or 0
             if message.ended and self._queue and self._queue[0].rows.num_rows == 0 and self._queue[0].end:
                 self._queue.clear()  # nothing but the end, and that is recorded
+            elif message.expected and self._queue and not message.ended:
+                self._fail(
+                    f"found {len(self._queue)} batches offered before it was known that {message.expected} of "
+                    f"{self.name} are recorded, wanted none; ask for next_sequence first, then offer what follows"
+                )
         elif message.expected is not None and self._holds(message.expected):
             self._acknowledge(message.expected)
         if message.ended and self.failed is None:
@@ -180,8 +191,3 @@ class ProducerMachine:
         require(not (self.done and self.failed), "done and failed")
         require(all(not batch.end for batch in list(self._queue)[:-1]), "a batch stands after the end")
         require(len(self._refused) < IN_FLIGHT, "more refusals are awaited than batches were sent")
-
-
-def checksum_of(rows: pa.RecordBatch) -> int:
-    """Of the rows as they are sent; without rows the columns do not count: who only ends may not know them."""
-    return crc32(rows.serialize()) if rows.num_rows else 0

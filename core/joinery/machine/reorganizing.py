@@ -4,10 +4,12 @@ Every decision keeps its inputs and its seed, so that it can be made again (`ela
 """
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
 from joinery.elastic.classify import MEMORY_HIGH, Thresholds, classify_all
+from joinery.elastic.demand import with_demand
 from joinery.elastic.drain_plan import plan_drain, plan_spread
 from joinery.elastic.load import ClusterLoad, GroupLoad, LoadReport
 from joinery.elastic.migration_plan import plan_guarded, plan_paper
@@ -36,6 +38,11 @@ class Reorganizing:
         self._limits = Limits(max_parallel=scaling.max_parallel_moves)
         self._epoch = 0
         self.next_ns = 0
+        self._total_bytes: I64Array | None = None
+        """Recorded for each group, at the last look; None: this is the first."""
+        self._looked_ns = 0
+        self._came_bytes: list[float] | None = None
+        """Recorded for each group in the last epoch; None: not known yet."""
         self.plans: deque[Plan] = deque(maxlen=100)
         self.draining: set[WorkerId] = set()
         self._leaving: set[WorkerId] = set()
@@ -49,7 +56,18 @@ class Reorganizing:
 
     def reported(self, worker: WorkerId, report: LoadReport) -> None:
         """A worker's load."""
-        self._place.workforce.hands[worker].report = report
+        hand = self._place.workforce.hands[worker]
+        hand.report, hand.reported_bytes, hand.joined_bytes = report, hand.joined_bytes, 0
+
+    def came(self, total_bytes: I64Array, now_ns: int) -> None:
+        """What was recorded for each group so far; called before a `tick`, it counts once per epoch."""
+        if now_ns < self.next_ns:
+            return
+        elapsed, before = now_ns - self._looked_ns, self._total_bytes
+        self._total_bytes, self._looked_ns, self._came_bytes = total_bytes.copy(), now_ns, None
+        if before is not None and elapsed > 0:
+            grown = np.maximum(0, total_bytes - before) * (self._spec.epochs.reorganization / elapsed)
+            self._came_bytes = grown.tolist()
 
     def load(self) -> ClusterLoad | None:
         """The cluster as it reported, as far as the reports fit the map; None: nobody has."""
@@ -61,9 +79,23 @@ class Reorganizing:
             if hand is None or not hand.is_up or hand.report is None:
                 continue
             own = set(self._place.groups_of(worker).tolist())
-            groups = tuple(part for part in hand.report.groups if part.group in own)
-            reports.append(_with(hand.report, groups, hand.was_held_back))
+            groups = self._newcomers(tuple(part for part in hand.report.groups if part.group in own), own)
+            held_back = hand.report.back_pressure or hand.was_held_back
+            reports.append(replace(hand.report, groups=groups, back_pressure=held_back))
+        if self._came_bytes is not None and not self._paper:
+            joined = {worker: float(hand.reported_bytes) for worker, hand in self._place.workforce.hands.items()}
+            reports = with_demand(reports, joined, self._came_bytes)
         return classify_all(reports, self._thresholds, degree=len(self._place.map.workers)) if reports else None
+
+    def _newcomers(self, groups: tuple[GroupLoad, ...], own: set[int]) -> tuple[GroupLoad, ...]:
+        """With the groups that came after the report: they count by what came in for them, and so do the others."""
+        came, missing = self._came_bytes, own - {part.group for part in groups}
+        if came is None or self._paper or not missing:
+            return groups
+        hands = self._place.workforce.hands.values()
+        known = {part.group: part for hand in hands if hand.report is not None for part in hand.report.groups}
+        new = [known.get(GroupId(group), GroupLoad(group=GroupId(group))) for group in sorted(missing)]
+        return tuple(replace(part, weight=came[part.group]) for part in (*groups, *new))
 
     def tick(self, term: Term, now_ns: int) -> list[Order]:
         """If an epoch has ended: plan, start moves, tell the operator."""
@@ -86,8 +118,8 @@ class Reorganizing:
     def _plan(self, load: ClusterLoad, term: Term) -> Plan:
         seed = int(term) << 32 | self._epoch
         if self._paper:
-            return plan_paper(load, seed=seed, in_flight=self._moves.in_flight)
-        return plan_guarded(load, seed=seed, limits=self._limits, in_flight=self._moves.in_flight)
+            return plan_paper(load, seed=seed, in_flight=self._moves.planned)
+        return plan_guarded(load, seed=seed, limits=self._limits, in_flight=self._moves.planned)
 
     # --- drains and ordered moves
 
@@ -191,13 +223,6 @@ class Reorganizing:
         """Results of these groups are lost: made again by giving them to their owner under a new term."""
         self._moves.forget(groups)
         return self._place.propose({GroupId(int(group)): worker for group in groups})
-
-
-def _with(report: LoadReport, groups: tuple[GroupLoad, ...], held_back: bool) -> LoadReport:
-    return LoadReport(
-        worker=report.worker, occupancy=report.occupancy, busy=report.busy, memory_bytes=report.memory_bytes,
-        memory_limit=report.memory_limit, groups=groups, back_pressure=report.back_pressure or held_back,
-    )  # fmt: skip
 
 
 def _empty(workers: set[WorkerId]) -> list[Order]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from joinery.flow.minibuffer import MIN_EPOCH_NS, AutoEpoch, Due, DueRule
 from joinery.flow.slot import SlotSchedule
+from joinery.flow.stamps import Ledger
 from joinery.machine.backlog import Backlog
 from joinery.machine.log import SpecChange
 from joinery.machine.messages import Exchange
@@ -26,6 +27,9 @@ from joinery.model.tuples import I64Array
 
 MESSAGE_BYTES: Final = 1 << 20
 """A message ends at the record with which it holds so many bytes."""
+MESSAGES_PER_BUFFER: Final = 4
+"""And before it would be more than this part of a worker's buffer. With one message as large as the buffer a worker has
+nothing to do until its next slot, and f, seen just before a message, is 0 however much waits here."""
 
 
 class Serving:
@@ -38,8 +42,19 @@ class Serving:
         self._fixed_ns = MIN_EPOCH_NS if fixed == "auto" else int(fixed)
         self._schedule: SlotSchedule | None = None
         self._turns: dict[WorkerId, int] = {}
-        self._limit = min(MESSAGE_BYTES, spec.worker.buffer)
+        self._slots: dict[WorkerId, int] = {}
+        """When the slot of each worker's next turn begins."""
+        self._slot_ns = 0
+        """The slot that is being served."""
+        self.ledger = Ledger(len(spec.streams))
+        """When rows arrived."""
+        self._limit = max(1, min(MESSAGE_BYTES, spec.worker.buffer // MESSAGES_PER_BUFFER))
         self._latest_ns, self._judged_ns = 0, 0
+        self._waits_since_ns: int | None = None
+        """Since when something is to be sent; None: nothing is."""
+        self._counted: tuple[tuple[int, int, bytes], int] | None = None
+        self.turns_known = True
+        """False, for figures: all workers of a slot are served at its start, one after the other, as in the papers."""
         self.peak_bytes = 0
         """The most that waited unsent, just before a slot."""
 
@@ -56,7 +71,16 @@ class Serving:
         self._schedule = SlotSchedule.of(
             self._place.map, subgroups=self._subgroups, epoch_ns=self.epoch_ns, start_ns=start
         )
-        self._turns = {w: self._schedule.next_turn(w, now_ns).start_ns for w in self._place.map.workers}
+        self._turns, self._slots = {}, {}
+        for worker in self._place.map.workers:
+            self._plan_turn(worker, self._schedule, now_ns)
+
+    def _plan_turn(self, worker: WorkerId, schedule: SlotSchedule, now_ns: int) -> None:
+        turn = schedule.next_turn(worker, now_ns)
+        if not self.turns_known and turn.slot.start_ns < now_ns:
+            turn = schedule.turn(worker, turn.slot.epoch + 1)
+        at = turn.start_ns if self.turns_known else turn.slot.start_ns
+        self._turns[worker], self._slots[worker] = at, turn.slot.start_ns
 
     def clock_is(self, now_ns: int) -> None:
         """If the clock was set back, the slots begin anew."""
@@ -83,15 +107,20 @@ class Serving:
     def serve(self, backlog: Backlog, changes: tuple[SpecChange, ...], now_ns: int) -> list[Order]:
         """Send to everybody whose turn has come, in the fixed order."""
         made: list[Order] = []
+        if self._waits_since_ns is None and self.has_unsent(backlog):
+            self._waits_since_ns = now_ns
         due = sorted((at, worker) for worker, at in self._turns.items() if at <= now_ns)
         if due:
             self.peak_bytes = max(self.peak_bytes, self.unsent_bytes(backlog))
         for _, worker in due:
+            self._slot_ns = self._slots[worker]
             made += self.fill(worker, backlog, changes)
             if self._schedule:
-                self._turns[worker] = self._schedule.next_turn(worker, now_ns + 1).start_ns
-        if due:
-            self._note_use(now_ns - due[0][0], now_ns)
+                self._plan_turn(worker, self._schedule, now_ns + 1)
+        if due and self._waits_since_ns is not None:  # a turn that had nothing to give was not late
+            self._note_use(now_ns - max(due[0][0], self._waits_since_ns), now_ns)
+        if not self.has_unsent(backlog):
+            self._waits_since_ns = None
         return made
 
     def serve_if_full(self, backlog: Backlog, changes: tuple[SpecChange, ...], now_ns: int) -> list[Order]:
@@ -103,11 +132,19 @@ class Serving:
         if rule.due(waiting_bytes=waiting, oldest_ns=now_ns, now_ns=now_ns) is not Due.FULL:
             return []
         self.peak_bytes = max(self.peak_bytes, waiting)
+        self._slot_ns = now_ns
         return [order for worker in self._turns for order in self.fill(worker, backlog, changes)]
+
+    def has_unsent(self, backlog: Backlog) -> bool:
+        """Whether some group lacks a record, with rows or without."""
+        return bool((self._place.sent < backlog.last).any())
 
     def unsent_bytes(self, backlog: Backlog) -> int:
         """Bytes in all mini-buffers."""
-        return int(backlog.bytes_after(self._place.sent).sum())
+        state = (backlog.first, backlog.last, self._place.sent.tobytes())
+        if self._counted is None or self._counted[0] != state:  # asked after every fact, mostly with the same answer
+            self._counted = (state, int(backlog.bytes_after(self._place.sent).sum()))
+        return self._counted[1]
 
     def fill(self, worker: WorkerId, backlog: Backlog, changes: tuple[SpecChange, ...]) -> list[Order]:
         """The worker's messages, as long as it has credit."""
@@ -138,7 +175,9 @@ class Serving:
         in_force = tuple(change for change in changes if change.record < upto)
         batches = backlog.batch(groups, after, upto)
         return Exchange(
-            self._place.term, version, groups, after, upto, backlog.marks_at(upto), batches, in_force
+            self._place.term, version, groups, after, upto, backlog.marks_at(upto), batches, in_force,
+            tuple(self.ledger.steps(batch.stream, batch.places) for batch in batches), self.ledger.stamp_at(upto),
+            self._slot_ns,
         )  # fmt: skip
 
     def _ends(self, groups: I64Array, last: RecordNo, changes: tuple[SpecChange, ...]) -> I64Array:

@@ -28,6 +28,8 @@ class Trimming:
         """The head after each record that is not trimmed."""
         self._latest: deque[tuple[RecordNo, int]] = deque()
         """The greatest timely time of each record that the log keeps."""
+        self._judged: bytes | None = None
+        """What was committed when trim(group) was last computed; None: there are new tags since."""
 
     def recorded(self, cut: Cut) -> None:
         """A record is durable."""
@@ -40,18 +42,23 @@ class Trimming:
 
     def owned(self, groups: I64Array, tags: I64Array) -> None:
         """An owner says at which tag it holds groups: it is the only one that counts (rule 1)."""
+        self._judged = None
         for group, tag in zip(groups.tolist(), tags.tolist(), strict=True):
             self._tags[group] = [] if tag == BEFORE_ALL else [tag]
 
     def tagged(self, groups: I64Array, tags: I64Array) -> None:
         """The owner has written checkpoints."""
+        self._judged = None
         for group, tag in zip(groups.tolist(), tags.tolist(), strict=True):
             if tag > (self._tags[group] or [BEFORE_ALL])[-1]:
                 self._tags[group].append(tag)
 
     def advance(self, committed: I64Array) -> I64Array:
         """Recompute trim(group); the groups where it rose."""
-        risen = []
+        risen: list[int] = []
+        if self._judged == (now := committed.tobytes()):
+            return np.array(risen, np.int64)  # asked after every fact, so the common answer is quick
+        self._judged = now
         for group, tags in enumerate(self._tags):
             at = bisect_right(tags, int(committed[group]))
             if at and tags[at - 1] > self.trim[group]:

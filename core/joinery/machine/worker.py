@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from joinery.join.results import ResultPart
 from joinery.machine import facts, messages, orders
+from joinery.machine.arrivals import arrivals_of
 from joinery.machine.checkpointing import Checkpointing
 from joinery.machine.facts import Fact
 from joinery.machine.loading import Loading
@@ -71,6 +72,8 @@ class WorkerMachine:
         self.loading = Loading()
         self.checkpointing = Checkpointing(spec)
         self.meter = Meter(spec, worker)
+        self.clock_ahead_ns = 0
+        """How far this worker's clock is ahead of the gateway's, as the gateway found."""
         self.lost: set[GroupId] = set()
         """Groups whose results a collector asked for in vain; told to the gateway until it gives them a new version."""
         self._buffer: deque[_Waiting] = deque()
@@ -100,7 +103,7 @@ class WorkerMachine:
             case facts.Disconnected():
                 return self._disconnected(fact.peer)
             case facts.Received():
-                return self._received(fact.message)
+                return self._received(fact.message, now_ns)
             case facts.CheckpointRead():
                 return self._checkpoint_read(fact)
             case facts.ClaimRefused():
@@ -108,7 +111,7 @@ class WorkerMachine:
             case facts.GroupRestored():
                 return self._restored(fact)
             case facts.BatchJoined():
-                return self._joined(fact)
+                return self._joined(fact, now_ns)
             case facts.IncrementsTaken():
                 return self.checkpointing.taken(fact.increments, self.versions)
             case facts.BlocksWritten():
@@ -174,8 +177,11 @@ class WorkerMachine:
 
     # --- messages
 
-    def _received(self, message: messages.Message) -> list[Order]:
+    def _received(self, message: messages.Message, now_ns: int) -> list[Order]:
         match message:
+            case messages.Ping():
+                self.clock_ahead_ns = message.ahead_ns
+                return self._to_gateway(messages.Pong(message.sent_ns, now_ns))
             case messages.Committed() | messages.Resume():
                 if message.term < self.collector_term:
                     return []
@@ -194,7 +200,7 @@ class WorkerMachine:
                 if message.term < self.gateway_term:
                     return []
                 self.gateway_term = message.term
-                return self._from_gateway(message)
+                return self._from_gateway(message, now_ns)
             case _:
                 raise Bug(f"a worker cannot use {type(message).__name__}")
 
@@ -206,6 +212,7 @@ class WorkerMachine:
         | messages.Trim
         | messages.CheckpointNow
         | messages.Preload,
+        now_ns: int,
     ) -> list[Order]:
         groups = [GroupId(int(group)) for group in message.groups]
         match message:
@@ -214,7 +221,7 @@ class WorkerMachine:
             case messages.Release():
                 return self._leave(groups)
             case messages.Exchange():
-                return self._exchange(message)
+                return self._exchange(message, now_ns)
             case messages.Trim():
                 return self._trim(message)
             case messages.CheckpointNow():
@@ -272,9 +279,10 @@ class WorkerMachine:
 
     # --- batches
 
-    def _exchange(self, exchange: Exchange) -> list[Order]:
+    def _exchange(self, exchange: Exchange, now_ns: int) -> list[Order]:
         self.changes = max(self.changes, exchange.changes, key=len)
-        self.meter.arrived(self.buffered_bytes)
+        self.meter.arrived(self.buffered_bytes, exchange.slot_ns, now_ns - self.clock_ahead_ns)
+        self.meter.has_work(True, now_ns)
         groups = exchange.groups
         known = self.here[groups]
         fits = (self.received[groups] == exchange.after) | ~known
@@ -305,20 +313,21 @@ class WorkerMachine:
             made.append(orders.JoinBatch(chosen))
         return made
 
-    def _joined(self, fact: facts.BatchJoined) -> list[Order]:
+    def _joined(self, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
         waiting = self._joining
         if waiting is None:
             raise Bug("a batch was joined that nobody asked for")
-        made = self._emit(waiting, fact)
+        made = self._emit(waiting, fact, now_ns)
         waiting.part += 1
         if fact.last:
             self._joining = None
             self.meter.joined(waiting.exchange, fact)
             made += self._to_gateway(messages.Credit(waiting.nbytes))
             made += self._next()
+            self.meter.has_work(self._joining is not None or bool(self._buffer), now_ns)
         return made
 
-    def _emit(self, waiting: _Waiting, fact: facts.BatchJoined) -> list[Order]:
+    def _emit(self, waiting: _Waiting, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
         """Results of the groups that are past their silence; the collector refuses those of a group that left since."""
         exchange, loud = waiting.exchange, waiting.loud
         if loud is None or not loud.any():
@@ -327,7 +336,8 @@ class WorkerMachine:
         parts = fact.parts if loud.all() else choose(fact.parts, messages.mask_of(groups, self.spec.partitions))
         results = Results(
             groups, exchange.after[loud], waiting.versions[loud], exchange.upto, exchange.marks, waiting.part,
-            fact.last, parts,
+            fact.last, parts, now_ns - self.clock_ahead_ns,
+            fact.arrivals if loud.all() else arrivals_of(parts, exchange),
         )  # fmt: skip
         self.retention.keep(results, may_drop=self.collector_ready)
         return [orders.Emit(COLLECTOR, results)] if self.collector_ready else []

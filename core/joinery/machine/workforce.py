@@ -29,8 +29,12 @@ class Hand:
     was_held_back: bool = False
     """Whether it had no credit when it should have been served, since the last report."""
     report: LoadReport | None = None
+    joined_bytes: int = 0
+    """Of messages that were joined since its last report."""
+    reported_bytes: int = 0
+    """The same, in the epoch of its last report."""
     former: set[str] = field(default_factory=set)
-    """Older instances of this worker: they are not listened to any more."""
+    """Older instances of this worker: they are not listened to while this one is there."""
 
 
 class Workforce:
@@ -48,13 +52,14 @@ class Workforce:
             self.hands.setdefault(worker, Hand(Peer(worker), "", now_ns, is_up=False))
 
     def hello(self, peer: Peer, message: WorkerHello, now_ns: int) -> bool:
-        """A worker is here; False: an older instance, or one that was drained."""
+        """A worker is here; False: an older instance while the newer one is there, or one that was drained."""
         known = self.hands.get(message.worker)
         former = known.former if known else set()
-        if message.instance in former or self.retired.get(message.worker) == message.instance:
+        is_replaced = known is not None and known.is_up and message.instance in former
+        if is_replaced or self.retired.get(message.worker) == message.instance:
             return False
         if known and known.instance and known.instance != message.instance:
-            former = former | {known.instance}
+            former = (former | {known.instance}) - {message.instance}
         self.retired.pop(message.worker, None)
         self.hands[message.worker] = Hand(
             peer, message.instance, now_ns, True, message.buffered_bytes, message.buffered_messages, former=former
@@ -69,9 +74,13 @@ class Workforce:
         hand.heard_ns = now_ns
         return True
 
-    def disconnected(self, worker: WorkerId) -> None:
-        if worker in self.hands:
-            self.hands[worker].is_up = False
+    def disconnected(self, worker: WorkerId, peer: Peer | None = None) -> bool:
+        """A connection (None: the present one) is gone; False: the worker has a newer one, and is still there."""
+        hand = self.hands.get(worker)
+        if hand is None or peer not in (None, hand.peer):
+            return False
+        hand.is_up = False
+        return True
 
     def peer(self, worker: WorkerId) -> Peer:
         """Where to send what is for a worker."""
@@ -112,6 +121,7 @@ class Workforce:
     def credit(self, worker: WorkerId, nbytes: int) -> None:
         """A message was joined."""
         hand = self.hands[worker]
+        hand.joined_bytes += nbytes
         hand.outstanding_bytes = max(0, hand.outstanding_bytes - nbytes)
         hand.outstanding = max(0, hand.outstanding - 1)
 

@@ -8,12 +8,14 @@ more.
 Source: seed 000 §IV.C (partitioning) and §IV.D (h(k) of the extendible hash); the finalizer is splitmix64's.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
+
+from joinery.model.views import readonly
 
 U64Array = NDArray[np.uint64]
 I64Array = NDArray[np.int64]
@@ -70,7 +72,7 @@ def _groups(hashes: U64Array, partitions: np.uint64, out: NDArray[np.uint16]) ->
 def hash_words(words: I64Array) -> U64Array:
     """Hash of keys that are one 64-bit integer each."""
     out = np.empty(words.size, np.uint64)
-    _hash_words(_readonly(words), out)
+    _hash_words(readonly(words), out)
     return out
 
 
@@ -99,19 +101,12 @@ def combine(hashes: list[U64Array]) -> U64Array:
 def groups_of(hashes: U64Array, partitions: int) -> NDArray[np.uint16]:
     """The partition-group of each hash: its high 32 bits, scaled to `partitions`."""
     out = np.empty(hashes.size, np.uint16)
-    _groups(_readonly(hashes), np.uint64(partitions), out)
+    _groups(readonly(hashes), np.uint64(partitions), out)
     return out
 
 
 def _hashed_bytes(buffer: pa.Buffer | None, starts: I64Array, count: int) -> U64Array:
     out = np.empty(count, np.uint64)
     data = np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else np.zeros(0, np.uint8)
-    _hash_bytes(_readonly(data), starts, out)
+    _hash_bytes(readonly(data), starts, out)
     return out
-
-
-def _readonly(array: NDArray[Any]) -> NDArray[Any]:
-    """One array type for the compiler, whether or not Arrow lets us write into a buffer."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 
 from joinery.model.errors import BadSpec, Complaint, require
 from joinery.model.ids import GroupId, MapVersion, WorkerId
+from joinery.model.tuples import I64Array
 
 FIRST_VERSION: Final = MapVersion(1)
 """Zero is left for "no map yet", as protocol buffers would send it."""
+_NOBODY: Final = -1
 
 
 class StoredMap(TypedDict):
@@ -87,9 +89,12 @@ class PartitionMap:
 
     def groups_of(self, worker: WorkerId) -> tuple[GroupId, ...]:
         """The groups of `worker`, ascending; none if it is new or unknown."""
-        if worker not in self.workers:
-            return ()
-        return tuple(GroupId(int(group)) for group in np.flatnonzero(self.owners == self.workers.index(worker)))
+        return tuple(GroupId(group) for group in self.group_numbers(worker).tolist())
+
+    def group_numbers(self, worker: WorkerId) -> I64Array:
+        """The groups of `worker` as a vector."""
+        mine = self.workers.index(worker) if worker in self.workers else _NOBODY
+        return np.flatnonzero(self.owners == mine)
 
     def move(self, moves: Mapping[GroupId, WorkerId]) -> "PartitionMap":
         """The next map, in which every group of `moves` has its new owner and a new term (rule 2)."""

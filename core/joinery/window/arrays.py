@@ -7,6 +7,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from joinery.model.views import readonly
+
 T = TypeVar("T", bound=np.generic)
 
 
@@ -30,13 +32,6 @@ def pick(values: NDArray[T], at: NDArray[np.int32]) -> NDArray[T]:
     out = empty(at.size, values.dtype)
     _pick(readonly(values), at, out)
     return out
-
-
-def readonly(array: NDArray[T]) -> NDArray[T]:
-    """The same values, never to be written: Arrow's buffers are such arrays, so a kernel is compiled once for all."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 @njit(cache=True, nogil=True)

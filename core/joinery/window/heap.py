@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from joinery.model.errors import require
 from joinery.model.tuples import I64Array
+from joinery.model.views import readonly
 from joinery.window import packing
-from joinery.window.arrays import empty, grown, readonly
+from joinery.window.arrays import empty, grown
 from joinery.window.layout import Field
 
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from joinery.model.errors import require
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array, Order, TupleBatch
+from joinery.model.views import readonly
 from joinery.partition.hashing import NULL_HASH
 from joinery.window import packing, scanning, sliding
-from joinery.window.arrays import empty, grown, readonly
+from joinery.window.arrays import empty, grown
 from joinery.window.heap import Heap
 from joinery.window.layout import Field, Home, RowLayout
 

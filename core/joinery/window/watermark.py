@@ -11,12 +11,14 @@ FOREVER.
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from joinery.model.errors import require
 from joinery.model.ids import ProducerId
 from joinery.model.time import DEAD, FOREVER, TIME_MIN
 from joinery.model.tuples import I64Array
+from joinery.model.views import readonly
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class StreamClock:
     def late(self, producer: ProducerId, times: I64Array) -> NDArray[np.bool_]:
         """Which of the producer's next rows are late (rule 1)."""
         before = self.greatest.get(producer, DEAD)
-        reached = np.maximum.accumulate(np.concatenate(([before], times)))[:-1]
-        bound = np.where(reached <= TIME_MIN, DEAD, reached - self.lateness_ns)
-        return np.asarray(times < np.maximum(bound, self.watermark), dtype=np.bool_)
+        late = np.empty(times.size, np.bool_)
+        _late(readonly(times), before, self.lateness_ns, self.watermark, late)
+        return late
 
     def sent(self, producer: ProducerId, times: I64Array) -> "StreamClock":
         """The producer is live and its rows are recorded; the watermark follows with `recorded`."""
@@ -62,3 +64,14 @@ class StreamClock:
         tops = [self.greatest.get(producer, DEAD) for producer in self.live]
         low = min(tops, default=DEAD)
         return DEAD if low <= TIME_MIN else low - self.lateness_ns
+
+
+@njit(cache=True, nogil=True)
+def _late(times: I64Array, reached: int, lateness_ns: int, watermark: int, out: NDArray[np.bool_]) -> None:
+    """Below what was reached before, less the lateness; or below the watermark."""
+    for row in range(times.size):
+        bound = watermark
+        if reached > TIME_MIN:
+            bound = max(bound, reached - lateness_ns)
+        out[row] = times[row] < bound
+        reached = max(reached, times[row])

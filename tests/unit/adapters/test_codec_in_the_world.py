@@ -16,18 +16,18 @@ from tests.unit.adapters.wire_samples import DIRECTIONS
 WAYS = {
     "producer to gateway": (m.Open, m.Push),
     "gateway to producer": (m.Opened, m.Acknowledge, m.Refuse),
-    "gateway to worker": (m.Exchange, m.Assign, m.Release, m.Preload, m.CheckpointNow, m.Trim, m.Finished),
+    "gateway to worker": (m.Exchange, m.Assign, m.Release, m.Preload, m.CheckpointNow, m.Trim, m.Finished, m.Ping),
     "worker to gateway": (
-        m.WorkerHello, m.Holding, m.Credit, m.Checkpointed, m.Preloaded, m.ResultsLost, m.Load, m.Alive,
+        m.WorkerHello, m.Holding, m.Credit, m.Checkpointed, m.Preloaded, m.ResultsLost, m.Load, m.Alive, m.Pong,
     ),
     "worker to collector": (m.WorkerHello, m.Results),
     "collector to worker": (m.Resume, m.Committed),
     "collector to subscriber": (m.Delivery, m.TokenTooOld),
     "subscriber to collector": (m.Subscribe,),
     "attendant to gateway": (
-        m.CollectorHello, m.Vector, m.Committed, m.Finished, m.Drain, m.MoveGroup, m.ChangeSpec,
+        m.CollectorHello, m.Vector, m.Committed, m.Finished, m.Drain, m.MoveGroup, m.ChangeSpec, m.Pong,
     ),
-    "gateway to attendant": (m.Owners, m.Drained, m.ClusterReport, m.Empty, m.Finished),
+    "gateway to attendant": (m.Owners, m.Drained, m.ClusterReport, m.Empty, m.Finished, m.Ping, m.Overview),
 }  # fmt: skip
 RUNS = 60
 

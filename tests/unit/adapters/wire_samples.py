@@ -12,6 +12,8 @@ from numpy.random import Generator
 from joinery.adapters.codec import collect, control, exchange, ingest
 from joinery.elastic.load import ClusterLoad, GroupLoad, LoadReport, Role
 from joinery.flow import ingest as reading
+from joinery.flow.delays import Delays
+from joinery.flow.stamps import NO_ARRIVALS, NO_STEPS, Arrivals, Steps
 from joinery.join.plan import JoinPlan
 from joinery.join.results import Kind, ResultPart
 from joinery.machine import messages as m
@@ -142,9 +144,11 @@ def batch(rng: Generator, plan: JoinPlan, stream: int, rows: int | None = None) 
 def exchanged(rng: Generator, plan: JoinPlan, rows: int | None = None) -> m.Exchange:
     own = groups(rng, plan)
     streams = [stream for stream in range(plan.streams) if rows is not None or rng.random() < 0.8]
+    steps = tuple(NO_STEPS if rng.random() < 0.3 else Steps(np.array([3, 2**50]), instants(rng, 2)) for _ in streams)
     return m.Exchange(
         term(rng), MapVersion(3), own, records(rng, own.size), RecordNo(int(rng.integers(0, 2**62))), marks(rng, plan),
-        tuple(batch(rng, plan, stream, rows) for stream in streams), changes(rng, plan),
+        tuple(batch(rng, plan, stream, rows) for stream in streams), changes(rng, plan), steps, instant(rng),
+        instant(rng),
     )  # fmt: skip
 
 
@@ -162,7 +166,8 @@ def results(rng: Generator, plan: JoinPlan, rows: int | None = None) -> m.Result
     parts = [part(rng, plan, Kind.LATE if rng.random() < 0.3 else Kind.RESULT, rows) for _ in range(rng.integers(3))]
     return m.Results(
         own, records(rng, own.size), records(rng, own.size), RecordNo(7), marks(rng, plan), int(rng.integers(9)),
-        bool(rng.random() < 0.5), tuple(parts),
+        bool(rng.random() < 0.5), tuple(parts), instant(rng),
+        NO_ARRIVALS if rng.random() < 0.5 else Arrivals(instants(rng, 3), rng.integers(0, 2**40, 3)),
     )  # fmt: skip
 
 
@@ -187,7 +192,8 @@ def report(rng: Generator, plan: JoinPlan, worker: int = 0, own: np.ndarray | No
     )
     return LoadReport(
         worker=WorkerId(f"worker-{worker}"), occupancy=float(rng.random()), busy=float(rng.random()), memory_bytes=5,
-        memory_limit=7, groups=parts, back_pressure=bool(rng.random() < 0.5),
+        memory_limit=7, groups=parts, back_pressure=bool(rng.random() < 0.5), elapsed_s=2.0, cpu_s=float(rng.random()),
+        idle_s=float(rng.random()), comm_s=float(rng.random()), comparisons=int(rng.integers(2**50)),
     )  # fmt: skip
 
 
@@ -216,7 +222,56 @@ def maybe(rng: Generator, value: Any) -> Any:
 
 def committed(rng: Generator, plan: JoinPlan) -> m.Committed:
     own = groups(rng, plan)
-    return m.Committed(term(rng), int(rng.integers(2**40)), own, records(rng, own.size))
+    tally = m.Tally(int(rng.integers(2**40)), 3, delays(rng), delays(rng))
+    return m.Committed(term(rng), int(rng.integers(2**40)), own, records(rng, own.size), maybe(rng, tally))
+
+
+def instants(rng: Generator, size: int) -> np.ndarray:
+    return rng.integers(0, 2**62, size)
+
+
+def instant(rng: Generator) -> int:
+    return int(rng.choice([0, 1, 2**62]))
+
+
+def delays(rng: Generator) -> Delays:
+    size = int(rng.integers(3))
+    return Delays.of(rng.integers(-5, 2**62, size), rng.integers(0, 2**40, size))
+
+
+def ping(rng: Generator, _: JoinPlan) -> m.Ping:
+    return m.Ping(instant(rng), int(rng.integers(-(2**40), 2**40)))
+
+
+def pong(rng: Generator, _: JoinPlan) -> m.Pong:
+    return m.Pong(instant(rng), instant(rng))
+
+
+def move(rng: Generator, plan: JoinPlan) -> m.MoveView:
+    return m.MoveView(
+        group=GroupId(int(rng.integers(plan.partitions))), source=WorkerId(name(rng)), target=WorkerId("b"), nbytes=7,
+        is_planned=bool(rng.random() < 0.5), begun_ns=instant(rng), pause_ns=maybe(rng, 0),
+    )  # fmt: skip
+
+
+def worker_view(rng: Generator, plan: JoinPlan) -> m.WorkerView:
+    return m.WorkerView(
+        worker=WorkerId(name(rng)), is_up=bool(rng.random() < 0.5), groups=3,
+        role=maybe(rng, list(Role)[rng.integers(3)]), report=maybe(rng, report(rng, plan)), clock_ahead_ns=-4,
+    )  # fmt: skip
+
+
+def overview(rng: Generator, plan: JoinPlan) -> m.Overview:
+    stream = m.StreamView(rows=int(rng.integers(2**40)), late=2, rows_per_s=float(rng.random()), watermark_ns=DEAD)
+    event = m.Event(instant(rng), list(m.EventKind)[rng.integers(len(m.EventKind))], name(rng))
+    return m.Overview(
+        at_ns=instant(rng), records=RecordNo(5), streams=(stream,) * plan.streams,
+        workers=tuple(worker_view(rng, plan) for _ in range(rng.integers(3))), degree=2, n_sup=1, n_con=0,
+        map_version=MapVersion(4), results=int(rng.integers(2**40)), late=1, produced=delays(rng),
+        delivered=delays(rng), moves=tuple(move(rng, plan) for _ in range(rng.integers(3))), moves_done=9,
+        under_way=(move(rng, plan),), events=(event,), events_seen=8, unsent_bytes=1, unsent_peak_bytes=2,
+        replay_bytes=3, epoch_ns=4, is_last=bool(rng.random() < 0.5),
+    )  # fmt: skip
 
 
 def with_groups(
@@ -234,7 +289,11 @@ DIRECTIONS = {
     "producer to gateway": Direction(
         lambda message, _: ingest.encode_to_gateway(message),
         lambda data, _: ingest.decode_to_gateway(data),
-        (lambda rng, _: m.Open(int(rng.integers(9)), maybe(rng, ProducerId(name(rng)))), push),
+        (
+            lambda rng, _: m.Open(int(rng.integers(9)), maybe(rng, ProducerId(name(rng)))),
+            push,
+            lambda *_: m.Describe(),
+        ),
     ),
     "gateway to producer": Direction(
         lambda message, _: ingest.encode_to_producer(message),
@@ -243,6 +302,7 @@ DIRECTIONS = {
             lambda rng, _: m.Opened(term(rng), ProducerId(name(rng)), 4, maybe(rng, 0), bool(rng.random() < 0.5)),
             lambda rng, _: m.Acknowledge(int(rng.integers(2**40)), maybe(rng, RecordNo(0))),
             lambda rng, _: m.Refuse(maybe(rng, 0), name(rng), maybe(rng, 7)),
+            lambda rng, plan: m.Description(plan.formats, plan.schema, maybe(rng, name(rng))),
         ),
     ),
     "gateway to worker": Direction(
@@ -252,7 +312,7 @@ DIRECTIONS = {
             exchanged,
             lambda rng, plan: with_groups(lambda *one: m.Assign(*one, changes(rng, plan)), 3)(rng, plan),
             with_groups(m.Release, 0), with_groups(m.Preload, 0), with_groups(m.CheckpointNow, 0),
-            with_groups(m.Trim, 1), lambda *_: m.Finished(),
+            with_groups(m.Trim, 1), lambda *_: m.Finished(), ping,
         ),
     ),
     "worker to gateway": Direction(
@@ -262,7 +322,7 @@ DIRECTIONS = {
             hello, lambda rng, plan: m.Holding(holdings(rng, plan)), lambda rng, _: m.Credit(int(rng.integers(2**40))),
             with_groups(m.Checkpointed, 2, has_term=False), with_groups(m.Preloaded, 1, has_term=False),
             with_groups(m.ResultsLost, 1, has_term=False), lambda rng, plan: m.Load(report(rng, plan)),
-            lambda *_: m.Alive(),
+            lambda *_: m.Alive(), pong,
         ),
     ),
     "worker to collector": Direction(collect.encode_to_collector, collect.decode_to_collector, (hello, results)),
@@ -274,12 +334,21 @@ DIRECTIONS = {
     "subscriber to collector": Direction(
         lambda message, _: collect.encode_from_subscriber(message),
         lambda data, _: collect.decode_from_subscriber(data),
-        (lambda rng, _: m.Subscribe(maybe(rng, m.Token(int(rng.integers(2**40)), 0))),),
+        (
+            lambda rng, _: m.Subscribe(
+                maybe(rng, m.Token(int(rng.integers(2**40)), 0)), maybe(rng, 8), bool(rng.random() < 0.5)
+            ),
+            lambda rng, _: m.Grant(int(rng.integers(1, 100))),
+        ),
     ),
     "collector to subscriber": Direction(
         collect.encode_to_subscriber,
         lambda data, _: collect.decode_to_subscriber(data),
-        (delivery, lambda rng, _: m.TokenTooOld(m.Token(int(rng.integers(2**40)), 0))),
+        (
+            delivery,
+            lambda rng, _: m.TokenTooOld(m.Token(int(rng.integers(2**40)), 0)),
+            lambda rng, plan: m.Ended(m.Token(int(rng.integers(2**40)), 0), plan.schema),
+        ),
     ),
     "attendant to gateway": Direction(
         lambda message, _: control.encode_to_gateway(message),
@@ -288,7 +357,7 @@ DIRECTIONS = {
             lambda rng, _: control.Attending(list(control.Party)[rng.integers(2)]),
             lambda rng, _: m.CollectorHello(term(rng)),
             lambda rng, plan: m.Vector(term(rng), *[whole(rng, plan) for _ in range(3)]),
-            committed, lambda *_: m.Finished(),
+            committed, pong, lambda *_: m.Finished(),
             lambda rng, _: m.Drain((WorkerId(name(rng)), WorkerId("b"))[: rng.integers(3)]),
             lambda rng, plan: m.MoveGroup(GroupId(int(rng.integers(plan.partitions))), WorkerId(name(rng))),
             lambda rng, plan: m.ChangeSpec(
@@ -302,6 +371,7 @@ DIRECTIONS = {
         (
             lambda rng, plan: m.Owners(term(rng), whole(rng, plan)), lambda rng, _: m.Drained(term(rng)), cluster,
             lambda rng, _: m.Empty((WorkerId(name(rng)),)), lambda *_: m.Finished(),
+            ping, overview,
         ),
     ),
 }  # fmt: skip

@@ -15,6 +15,7 @@ EXPECTED = {
     "U1small": (500_000, 100_000, UniformKeys(10**5), SECOND),
     "B7": (1_000_000, 10_000, BModelKeys(10**7, 0.7), 10 * SECOND),
     "B8": (1_000_000, 10_000, BModelKeys(10**7, 0.8), 10 * SECOND),
+    "L1": (3_000_000, 50_000, UniformKeys(10**6), 10 * SECOND),
 }
 
 

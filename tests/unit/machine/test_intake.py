@@ -50,12 +50,12 @@ def test_rows_get_their_places_in_the_order_of_the_record() -> None:
     assert [0, 2] == [batch.first_place for batch in feed.cut().record.batches]
 
 
-def test_workers_get_the_rows_of_a_record_by_stream() -> None:
+def test_workers_get_the_batches_of_a_record_as_they_came() -> None:
     feed = Feed()
     feed.send(1, (1, 1))
     feed.send(0, (1, 2))
     feed.send(1, (1, 3))
-    assert [(0, [0]), (1, [0, 1])] == [(batch.stream, batch.places.tolist()) for batch in feed.cut().released]
+    assert [(1, [0]), (0, [0]), (1, [1])] == [(batch.stream, batch.places.tolist()) for batch in feed.cut().released]
 
 
 def test_what_is_to_be_acknowledged_is_what_was_recorded() -> None:

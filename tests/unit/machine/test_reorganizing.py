@@ -357,3 +357,45 @@ def test_a_group_with_lost_results_moves_no_more(desk: Desk) -> None:
     desk.reorganizing.asked(MoveGroup(GroupId(0), W2), TERM)
     desk.reorganizing.recover(W0, vector(0))
     assert () == desk.moves.in_flight
+
+
+# --- demand
+
+
+def test_a_report_gets_the_demand_of_what_came_in_for_the_groups(desk: Desk) -> None:
+    desk.reorganizing.came(vector(0, 0, 0, 0, 0, 0), EPOCH)
+    desk.reorganizing.tick(TERM, EPOCH)
+    for worker, joined in ((W0, 100), (W1, 100), (W2, 0)):
+        desk.place.workforce.credit(worker, joined)
+        desk.report(worker, busy=joined / 100)
+    desk.reorganizing.came(vector(150, 100, 40, 40, 10, 0), 2 * EPOCH)
+    load = desk.reorganizing.load()
+    assert load is not None
+    assert [2.5, 0.8, 0.1] == pytest.approx([report.demand for report in load.reports])
+
+
+def test_a_group_that_came_after_the_report_counts_for_its_new_owner(desk: Desk) -> None:
+    desk.reorganizing.came(vector(0, 0, 0, 0, 0, 0), EPOCH)
+    desk.reorganizing.tick(TERM, EPOCH)
+    for worker in (W0, W1, W2):
+        desk.place.workforce.credit(worker, 100)
+        desk.report(worker, busy=1.0)
+    desk.reorganizing.asked(MoveGroup(GroupId(0), W2), TERM)
+    desk.hand_over(0)
+    desk.reorganizing.came(vector(60, 30, 40, 40, 10, 20), 2 * EPOCH)
+    load = desk.reorganizing.load()
+    assert load is not None
+    assert [0.3, 0.8, 0.9] == pytest.approx([report.demand for report in load.reports])
+    assert {4: 0.1, 5: 0.2, 0: 0.6} == pytest.approx(load.reports[2].load_by_group())
+
+
+def test_the_papers_rule_knows_no_demand() -> None:
+    desk = Desk(rule="paper")
+    desk.reorganizing.came(vector(0, 0, 0, 0, 0, 0), EPOCH)
+    desk.reorganizing.tick(TERM, EPOCH)
+    desk.place.workforce.credit(W0, 100)
+    desk.report(W0, busy=1.0)
+    desk.reorganizing.came(vector(150, 100, 40, 40, 10, 0), 2 * EPOCH)
+    load = desk.reorganizing.load()
+    assert load is not None
+    assert [None] == [report.demand for report in load.reports]

@@ -153,9 +153,10 @@ def test_a_full_message_ends_at_the_record_with_which_it_is_full() -> None:
     assert [1, 3, 4] == [int(message.upto) for message in desk.fill()]
 
 
-def test_a_message_is_never_larger_than_the_workers_buffer() -> None:
+def test_a_message_is_at_most_a_quarter_of_the_workers_buffer() -> None:
+    """So that a worker has something to join while the next one comes, and f sees what waits."""
     spec = spec_of(worker={"buffer": "4Ki"})
-    assert 4096 == Serving(spec, placed("worker-0"))._limit
+    assert 1024 == Serving(spec, placed("worker-0"))._limit
 
 
 def test_records_without_rows_are_sent_for_their_marks() -> None:
@@ -282,8 +283,22 @@ def test_auto_begins_with_the_shortest_epoch() -> None:
 
 def test_auto_lengthens_the_epoch_when_a_turn_comes_later_than_its_slot_is_long() -> None:
     desk = Desk(epoch="auto")
+    desk.serve(-1)  # rows wait from now on, and nobody's turn has come
     desk.serve(3 * MIN_EPOCH_NS)
     assert 2 * MIN_EPOCH_NS == desk.serving.epoch_ns
+
+
+def test_a_turn_that_had_nothing_to_give_was_not_late() -> None:
+    desk = Desk(epoch="auto")
+    desk.serve(10 * MIN_EPOCH_NS)  # the rows came just now; before, no slot had anything to send
+    assert MIN_EPOCH_NS == desk.serving.epoch_ns
+
+
+def test_there_is_something_unsent_until_every_group_has_the_last_record() -> None:
+    desk = Desk()
+    assert desk.serving.has_unsent(desk.backlog)
+    desk.fill()
+    assert not desk.serving.has_unsent(desk.backlog)
 
 
 def test_a_clock_that_is_set_back_does_not_stop_the_slots() -> None:

@@ -5,9 +5,12 @@ import sys
 from joinery.adapters.conversations import collecting, controlling, subscribing
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
+from joinery.adapters.recording import RESULTS
 from joinery.adapters.redis_commits import RedisCommits
 from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
-from joinery.adapters.sinks import open_sinks, stream_targets
+from joinery.adapters.sinks import open_sinks, recording_sink, stream_targets
+from joinery.adapters.tracing import tracer
+from joinery.adapters.tuning import keep_memory, settle
 from joinery.machine.calls import Calls
 from joinery.machine.collector import CollectorMachine
 from joinery.model.ids import GATEWAY
@@ -15,14 +18,18 @@ from joinery.model.ids import GATEWAY
 
 def wired() -> Process:
     """The collector, with its stores, sinks and connections."""
+    keep_memory()
     settings = read_flags("collector")
     spec, plan = plan_of(settings)
+    settle()
     client = connect(settings.redis)
-    sinks = open_sinks(spec, plan, settings.query.parent, client, settings.query.stem)
-    commits = RedisCommits(client, settings.query.stem, stream_targets(sinks))
+    sinks = open_sinks(spec, plan, settings.query.parent, client, settings.stored_as)
+    if settings.record is not None and not any(sink.file is not None for sink in spec.sinks):
+        sinks.append(recording_sink(plan, settings.record / RESULTS, client, settings.stored_as))
+    commits = RedisCommits(client, settings.stored_as, stream_targets(sinks))
     calls = Calls(instance=settings.instance, commits=commits, sinks=sinks)
-    process = Process(CollectorMachine(spec), calls)
-    process.listen(settings.listen, [collecting(plan), subscribing(plan)])
+    process = Process(CollectorMachine(spec), calls, recorder=tracer(settings.name))
+    process.listen(settings.listen, [collecting(plan), subscribing(plan)], reflects=settings.reflection)
     process.dial(GATEWAY, lambda: settings.gateway, controlling(plan))
     stop_on_signals(process)
     return process

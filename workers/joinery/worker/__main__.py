@@ -7,8 +7,11 @@ from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
 from joinery.adapters.redis_checkpoints import RedisCheckpoints
 from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
+from joinery.adapters.tracing import tracer
+from joinery.adapters.tuning import keep_memory, settle
 from joinery.machine.calls import Calls
 from joinery.machine.join_module import JoinModule
+from joinery.machine.warming import warm_worker
 from joinery.machine.worker import WorkerMachine
 from joinery.model.ids import COLLECTOR, GATEWAY, WorkerId
 from joinery.worker.pacing import paced
@@ -16,13 +19,18 @@ from joinery.worker.pacing import paced
 
 def wired() -> Process:
     """The worker, with its store and connections."""
+    keep_memory()
     settings = read_flags("worker")
     spec, plan = plan_of(settings)
-    store = RedisCheckpoints(connect(settings.redis), settings.query.stem)
+    warm_worker(plan)
+    settle()
+    store = RedisCheckpoints(connect(settings.redis), settings.stored_as)
     machine = WorkerMachine(spec, WorkerId(settings.name))
-    process = Process(machine, Calls(instance=settings.instance, checkpoints=store))
+    process = Process(machine, Calls(instance=settings.instance, checkpoints=store), recorder=tracer(settings.name))
     speed = None if spec.worker.speed == "unlimited" else float(spec.worker.speed)
     process.joining(paced(JoinModule(plan).perform, speed))
+    if settings.listen:
+        process.listen(settings.listen, [], reflects=settings.reflection)  # nothing but its health
     process.dial(GATEWAY, lambda: settings.gateway, exchanging(plan))
     process.dial(COLLECTOR, lambda: settings.collector, collecting(plan))
     stop_on_signals(process)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from joinery.machine.facts import BatchJoined, Fact
+from joinery.machine.facts import BatchJoined, Fact, StateMeasured
 from joinery.machine.orders import JoinBatch, ModuleOrder
 
 Perform = Callable[[Any], Iterator[Fact]]
@@ -20,7 +20,8 @@ def paced(perform: Perform, speed: float | None) -> Perform:
 
     def run(order: ModuleOrder) -> Iterator[Fact]:
         if not isinstance(order, JoinBatch):
-            yield from perform(order)
+            for fact in perform(order):
+                yield replace(fact, cpu_ns=time.process_time_ns()) if isinstance(fact, StateMeasured) else fact
             return
         begun = time.perf_counter_ns()
         for fact in perform(order):

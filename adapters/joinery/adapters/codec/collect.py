@@ -13,7 +13,18 @@ import pyarrow as pa
 
 from joinery.adapters.codec.columns import read_column, write_column
 from joinery.adapters.codec.errors import BadMessage, WireError
-from joinery.adapters.codec.fields import choice, chosen, flag, groups, i64, inner, number, vector
+from joinery.adapters.codec.fields import (
+    MIN_I64,
+    choice,
+    chosen,
+    flag,
+    groups,
+    i64,
+    inner,
+    maybe_number,
+    number,
+    vector,
+)
 from joinery.adapters.codec.frames import Incoming, Outgoing, pack, parse, unpack
 from joinery.adapters.codec.rows import read_rows, read_schema
 from joinery.adapters.codec.shared import (
@@ -24,9 +35,21 @@ from joinery.adapters.codec.shared import (
     write_hello,
     write_marks,
 )
+from joinery.flow.stamps import NO_ARRIVALS, Arrivals
 from joinery.join.plan import JoinPlan
 from joinery.join.results import Kind, ResultPart
-from joinery.machine.messages import Committed, Delivery, Results, Resume, Subscribe, Token, TokenTooOld, WorkerHello
+from joinery.machine.messages import (
+    Committed,
+    Delivery,
+    Ended,
+    Grant,
+    Results,
+    Resume,
+    Subscribe,
+    Token,
+    TokenTooOld,
+    WorkerHello,
+)
 from joinery.model.errors import require
 from joinery.model.ids import RecordNo, Term
 from joinery.v1 import collect_pb2 as wire
@@ -35,6 +58,7 @@ _TO_WIRE: Final = {Kind.RESULT: wire.RESULT_KIND_RESULT, Kind.LATE: wire.RESULT_
 _KINDS: Final = {number: kind for kind, number in _TO_WIRE.items()}
 _MAX_STREAM: Final = 1 << 16
 _MAX_GROUPS: Final = 1 << 16
+_MAX_CREDIT: Final = 1 << 20
 
 
 # --- worker and collector
@@ -57,6 +81,9 @@ def encode_to_collector(message: WorkerHello | Results, plan: JoinPlan) -> bytes
             _write_part(part, schema if part.kind is Kind.RESULT else plan.formats[part.stream].schema, out)
             for part in message.parts
         ],
+        produced_ns=message.produced_ns,
+        arrival_stamps_ns=i64(message.arrivals.stamps),
+        arrival_rows=i64(message.arrivals.rows),
     )
     return pack(wire.WorkerToCollector(results=results), out.bodies)
 
@@ -77,7 +104,16 @@ def decode_to_collector(data: bytes, plan: JoinPlan) -> WorkerHello | Results:
         number(message, "part"),
         flag(message, "last"),
         _read_parts(message.parts, plan, bodies),
+        message.produced_ns,
+        _read_arrivals(message),
     )
+
+
+def _read_arrivals(message: wire.Results) -> Arrivals:
+    if not message.HasField("arrival_rows"):
+        return NO_ARRIVALS
+    rows = vector(message, "arrival_rows", low=0)
+    return Arrivals(vector(message, "arrival_stamps_ns", rows.size, MIN_I64), rows)
 
 
 def encode_to_worker(message: Resume | Committed) -> bytes:
@@ -98,25 +134,36 @@ def decode_to_worker(data: bytes, plan: JoinPlan) -> Resume | Committed:
 # --- collector and subscriber
 
 
-def encode_from_subscriber(message: Subscribe) -> bytes:
+def encode_from_subscriber(message: Subscribe | Grant) -> bytes:
     """The bytes of a subscriber's message."""
+    if isinstance(message, Grant):
+        return pack(wire.SubscriberToCollector(grant=wire.Grant(credit_deliveries=message.credit)))
     token = None if message.token is None else _write_token(message.token)
-    return pack(wire.SubscriberToCollector(subscribe=wire.Subscribe(token=token)))
+    subscribe = wire.Subscribe(token=token, credit_deliveries=message.credit, only_kept=message.only_kept)
+    return pack(wire.SubscriberToCollector(subscribe=subscribe))
 
 
-def decode_from_subscriber(data: bytes) -> Subscribe:
+def decode_from_subscriber(data: bytes) -> Subscribe | Grant:
     """A subscriber's message, or a `BadMessage`."""
     try:
-        _, message = chosen(parse(wire.SubscriberToCollector, data))
-        return Subscribe(_read_token(message.token) if message.HasField("token") else None)
+        kind, message = chosen(parse(wire.SubscriberToCollector, data))
+        if kind == "grant":
+            return Grant(number(message, "credit_deliveries", 1, _MAX_CREDIT))
+        token = _read_token(message.token) if message.HasField("token") else None
+        credit = maybe_number(message, "credit_deliveries", 1, _MAX_CREDIT)
+        return Subscribe(token, credit, message.only_kept)
     except WireError as error:
         raise BadMessage.of(error) from error
 
 
-def encode_to_subscriber(message: Delivery | TokenTooOld, plan: JoinPlan) -> bytes:
+def encode_to_subscriber(message: Delivery | TokenTooOld | Ended, plan: JoinPlan) -> bytes:
     """The bytes of the collector's message to any subscriber."""
     if isinstance(message, TokenTooOld):
         return pack(wire.CollectorToSubscriber(token_too_old=wire.TokenTooOld(oldest=_write_token(message.oldest))))
+    if isinstance(message, Ended):
+        schema_bytes = message.schema.serialize().to_pybytes()
+        ended = wire.Ended(token=_write_token(message.token), arrow_schema=schema_bytes)
+        return pack(wire.CollectorToSubscriber(ended=ended))
     out, schema = Outgoing(), plan.schema
     require(all(part.kind is Kind.RESULT for part in message.parts), "late rows on their way to a subscriber")
     delivery = wire.Delivery(
@@ -127,7 +174,7 @@ def encode_to_subscriber(message: Delivery | TokenTooOld, plan: JoinPlan) -> byt
     return pack(wire.CollectorToSubscriber(delivery=delivery), out.bodies)
 
 
-def decode_to_subscriber(data: bytes) -> Delivery | TokenTooOld:
+def decode_to_subscriber(data: bytes) -> Delivery | TokenTooOld | Ended:
     """The collector's message."""
     envelope, bodies = unpack(wire.CollectorToSubscriber, data)
     kind, message = chosen(envelope)
@@ -137,6 +184,8 @@ def decode_to_subscriber(data: bytes) -> Delivery | TokenTooOld:
         schema = read_schema(message.arrow_schema)
     except BadMessage as error:
         raise WireError("Delivery.arrow_schema", error.found, error.wanted) from error
+    if kind == "ended":
+        return Ended(_read_token(inner(message, "token")), schema)
     parts = tuple(_read_part(one, Kind.RESULT, schema, _MAX_GROUPS, bodies) for one in message.parts)
     return Delivery(parts, _read_token(inner(message, "token")))
 

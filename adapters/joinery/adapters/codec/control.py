@@ -11,15 +11,20 @@ from typing import Final
 from joinery.adapters.codec.errors import WireError
 from joinery.adapters.codec.fields import choice, chosen, i64, number, numbers, text, texts, vector
 from joinery.adapters.codec.frames import pack, parse
+from joinery.adapters.codec.overview import ROLE_TO_WIRE, ROLES, read_overview, write_overview
 from joinery.adapters.codec.shared import (
     read_committed,
+    read_ping,
+    read_pong,
     read_report,
     read_windows,
     write_committed,
+    write_ping,
+    write_pong,
     write_report,
     write_windows,
 )
-from joinery.elastic.load import ClusterLoad, Role
+from joinery.elastic.load import ClusterLoad
 from joinery.join.plan import JoinPlan
 from joinery.machine.messages import (
     ChangeSpec,
@@ -31,7 +36,10 @@ from joinery.machine.messages import (
     Empty,
     Finished,
     MoveGroup,
+    Overview,
     Owners,
+    Ping,
+    Pong,
     Vector,
 )
 from joinery.model.errors import Bug
@@ -54,17 +62,11 @@ class Attending:
     party: Party
 
 
-ToGateway = Attending | CollectorHello | Vector | Committed | Finished | Drain | MoveGroup | ChangeSpec
-FromGateway = Owners | Drained | ClusterReport | Empty | Finished
+ToGateway = Attending | CollectorHello | Vector | Committed | Finished | Drain | MoveGroup | ChangeSpec | Pong
+FromGateway = Owners | Drained | ClusterReport | Empty | Finished | Ping | Overview
 
 _PARTY_TO_WIRE: Final = {Party.COLLECTOR: wire.PARTY_COLLECTOR, Party.OPERATOR: wire.PARTY_OPERATOR}
 _PARTIES: Final = {number: party for party, number in _PARTY_TO_WIRE.items()}
-_ROLE_TO_WIRE: Final = {
-    Role.SUPPLIER: wire.LOAD_ROLE_SUPPLIER,
-    Role.CONSUMER: wire.LOAD_ROLE_CONSUMER,
-    Role.NEUTRAL: wire.LOAD_ROLE_NEUTRAL,
-}
-_ROLES: Final = {number: role for role, number in _ROLE_TO_WIRE.items()}
 
 
 def encode_to_gateway(message: ToGateway) -> bytes:
@@ -102,6 +104,8 @@ def _to_gateway(message: ToGateway) -> wire.AttendantToGateway:
                 idle_timeout_ns=message.idle_timeout_ns,
             )
             return wire.AttendantToGateway(change_spec=change)
+        case Pong():
+            return wire.AttendantToGateway(pong=write_pong(message))
 
 
 def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
@@ -124,6 +128,8 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
         case "move_group":
             group = GroupId(number(message, "group", 0, plan.partitions - 1))
             return MoveGroup(group, WorkerId(text(message, "to_worker")))
+        case "pong":
+            return read_pong(message)
         case _:
             return ChangeSpec(
                 number(message, "version"),
@@ -148,7 +154,7 @@ def _from_gateway(message: FromGateway) -> wire.GatewayToAttendant:
             load = message.load
             report = wire.ClusterReport(
                 reports=[write_report(one) for one in load.reports],
-                roles=[_ROLE_TO_WIRE[role] for role in load.roles],
+                roles=[ROLE_TO_WIRE[role] for role in load.roles],
                 degree_workers=load.degree,
             )
             return wire.GatewayToAttendant(cluster_report=report)
@@ -156,6 +162,10 @@ def _from_gateway(message: FromGateway) -> wire.GatewayToAttendant:
             return wire.GatewayToAttendant(empty=wire.Empty(workers=message.workers))
         case Finished():
             return wire.GatewayToAttendant(finished=common_pb2.Finished())
+        case Ping():
+            return wire.GatewayToAttendant(ping=write_ping(message))
+        case Overview():
+            return wire.GatewayToAttendant(overview=write_overview(message))
 
 
 def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
@@ -170,13 +180,17 @@ def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
             return ClusterReport(_load(message, plan))
         case "empty":
             return Empty(_workers(message))
+        case "ping":
+            return read_ping(message)
+        case "overview":
+            return read_overview(message, plan)
         case _:
             return Finished()
 
 
 def _load(message: wire.ClusterReport, plan: JoinPlan) -> ClusterLoad:
     reports = tuple(read_report(one, plan) for one in message.reports)
-    roles = tuple(choice("ClusterReport.roles", role, _ROLES) for role in message.roles)
+    roles = tuple(choice("ClusterReport.roles", role, ROLES) for role in message.roles)
     try:
         return ClusterLoad(reports=reports, roles=roles, degree=number(message, "degree_workers"))
     except Bug as error:

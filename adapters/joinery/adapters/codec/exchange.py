@@ -15,7 +15,7 @@ import numpy as np
 
 from joinery.adapters.codec.columns import read_bits, read_column, read_numbers, write_bits, write_column
 from joinery.adapters.codec.errors import WireError
-from joinery.adapters.codec.fields import chosen, groups, i64, inner, number, vector
+from joinery.adapters.codec.fields import MIN_I64, chosen, groups, i64, inner, number, vector
 from joinery.adapters.codec.frames import Incoming, Outgoing, pack, parse, unpack
 from joinery.adapters.codec.rows import read_rows
 from joinery.adapters.codec.shared import (
@@ -23,14 +23,19 @@ from joinery.adapters.codec.shared import (
     read_hello,
     read_holdings,
     read_marks,
+    read_ping,
+    read_pong,
     read_report,
     write_changes,
     write_hello,
     write_holdings,
     write_marks,
+    write_ping,
+    write_pong,
     write_report,
 )
 from joinery.flow import ingest
+from joinery.flow.stamps import NO_STEPS, Steps
 from joinery.join.plan import JoinPlan
 from joinery.machine.messages import (
     Alive,
@@ -42,6 +47,8 @@ from joinery.machine.messages import (
     Finished,
     Holding,
     Load,
+    Ping,
+    Pong,
     Preload,
     Preloaded,
     Release,
@@ -55,8 +62,8 @@ from joinery.model.tuples import Order, TupleBatch
 from joinery.v1 import common_pb2
 from joinery.v1 import exchange_pb2 as wire
 
-ToWorker = Exchange | Assign | Release | Preload | CheckpointNow | Trim | Finished
-ToGateway = WorkerHello | Holding | Credit | Checkpointed | Preloaded | ResultsLost | Load | Alive
+ToWorker = Exchange | Assign | Release | Preload | CheckpointNow | Trim | Finished | Ping
+ToGateway = WorkerHello | Holding | Credit | Checkpointed | Preloaded | ResultsLost | Load | Alive | Pong
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +110,8 @@ def encode_to_worker(message: ToWorker, plan: JoinPlan) -> bytes:
             return pack(wire.GatewayToWorker(trim=trim))
         case Finished():
             return pack(wire.GatewayToWorker(finished=common_pb2.Finished()))
+        case Ping():
+            return pack(wire.GatewayToWorker(ping=write_ping(message)))
 
 
 def decode_to_worker(data: bytes, plan: JoinPlan) -> ToWorker:
@@ -113,6 +122,8 @@ def decode_to_worker(data: bytes, plan: JoinPlan) -> ToWorker:
         return _read_batch(message, plan, bodies)
     if kind == "finished":
         return Finished()
+    if kind == "ping":
+        return read_ping(message)
     term, own = Term(number(message, "term")), groups(message, plan.partitions)
     match kind:
         case "assign":
@@ -139,13 +150,21 @@ def _write_batch(message: Exchange, plan: JoinPlan, out: Outgoing) -> wire.Batch
         after=i64(message.after),
         upto=message.upto,
         marks=write_marks(message.marks),
-        streams=[_write_rows(batch, plan, out) for batch in message.batches],
+        streams=[_write_rows(batch, steps, plan, out) for batch, steps in _with_steps(message)],
         changes=write_changes(message.changes),
         credit_bytes=message.nbytes,
+        stamp_ns=message.stamp_ns,
+        slot_ns=message.slot_ns,
     )
 
 
-def _write_rows(batch: TupleBatch, plan: JoinPlan, out: Outgoing) -> wire.StreamRows:
+def _with_steps(message: Exchange) -> list[tuple[TupleBatch, Steps]]:
+    known = len(message.steps) == len(message.batches)
+    steps = message.steps if known else (NO_STEPS,) * len(message.batches)
+    return list(zip(message.batches, steps, strict=True))
+
+
+def _write_rows(batch: TupleBatch, steps: Steps, plan: JoinPlan, out: Outgoing) -> wire.StreamRows:
     form = plan.formats[batch.stream]
     require(batch.rows.schema.equals(form.schema), f"rows of {batch.rows.schema}, but the stream has {form.schema}")
     message = wire.StreamRows(
@@ -162,6 +181,8 @@ def _write_rows(batch: TupleBatch, plan: JoinPlan, out: Outgoing) -> wire.Stream
     if batch.order is not None:
         message.ranks.CopyFrom(write_column(batch.order.ranks, out))
         message.counts_rows.extend(write_column(counts, out) for counts in batch.order.counts.T)
+    if steps.ends.size:
+        message.step_ends, message.step_stamps_ns = i64(steps.ends), i64(steps.stamps)
     return message
 
 
@@ -180,8 +201,20 @@ def _read_batch(message: wire.Batch, plan: JoinPlan, bodies: Incoming) -> Receiv
         read_marks(inner(message, "marks"), plan),
         batches,
         read_changes(message.changes, plan),
-        number(message, "credit_bytes"),
+        credit_bytes=number(message, "credit_bytes"),
+        steps=tuple(_read_steps(one) for one in message.streams),
+        stamp_ns=message.stamp_ns,
+        slot_ns=message.slot_ns,
     )
+
+
+def _read_steps(message: wire.StreamRows) -> Steps:
+    if not message.HasField("step_ends"):
+        return NO_STEPS
+    ends = vector(message, "step_ends", low=0)
+    if not (ends[1:] > ends[:-1]).all():
+        raise WireError("StreamRows.step_ends", f"ends {ends[:8]} ...", "ascending ones")
+    return Steps(ends, vector(message, "step_stamps_ns", ends.size, MIN_I64))
 
 
 def _read_rows(message: wire.StreamRows, plan: JoinPlan, bodies: Incoming) -> TupleBatch:
@@ -240,6 +273,8 @@ def encode_to_gateway(message: ToGateway) -> bytes:
             return pack(wire.WorkerToGateway(load=wire.Load(report=write_report(message.report))))
         case Alive():
             return pack(wire.WorkerToGateway(alive=wire.Alive()))
+        case Pong():
+            return pack(wire.WorkerToGateway(pong=write_pong(message)))
 
 
 def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
@@ -256,6 +291,8 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
             return Load(read_report(inner(message, "report"), plan))
         case "alive":
             return Alive()
+        case "pong":
+            return read_pong(message)
     own = groups(message, plan.partitions)
     match kind:
         case "checkpointed":

@@ -13,18 +13,22 @@ import pyarrow as pa
 
 from joinery.adapters.codec import rows as arrow
 from joinery.adapters.codec.errors import BadMessage, WireError
-from joinery.adapters.codec.fields import LONGEST_TEXT, chosen, flag, maybe_number, number, text
+from joinery.adapters.codec.fields import LONGEST_TEXT, chosen, flag, maybe_number, number, text, texts
 from joinery.adapters.codec.frames import Incoming, pack, parse, unpack
-from joinery.machine.messages import Acknowledge, Open, Opened, Push, Refuse
+from joinery.machine.messages import Acknowledge, Describe, Description, Open, Opened, Push, Refuse
 from joinery.model.ids import ProducerId, RecordNo, Term
+from joinery.partition.format import StreamFormat
+from joinery.partition.keys import KeyForm, canonical_type
 from joinery.v1 import ingest_pb2 as wire
 
 _NO_ROWS: Final = pa.RecordBatch.from_arrays([], names=[])
 _MAX_STREAMS: Final = 1 << 16
 
 
-def encode_to_gateway(message: Open | Push) -> bytes:
+def encode_to_gateway(message: Open | Push | Describe) -> bytes:
     """The bytes of a producer's message."""
+    if isinstance(message, Describe):
+        return pack(wire.ProducerToGateway(describe=wire.Describe()))
     if isinstance(message, Open):
         return pack(wire.ProducerToGateway(open=wire.Open(stream=message.stream, name=message.name)))
     push = wire.Push(
@@ -41,12 +45,14 @@ def encode_to_gateway(message: Open | Push) -> bytes:
     return pack(wire.ProducerToGateway(push=push), [rows.serialize()])
 
 
-def decode_to_gateway(data: bytes) -> Open | Push:
+def decode_to_gateway(data: bytes) -> Open | Push | Describe:
     """A producer's message, or a `BadMessage`."""
     sequence = None
     try:
         envelope, bodies = unpack(wire.ProducerToGateway, data)
         kind, message = chosen(envelope)
+        if kind == "describe":
+            return Describe()
         if kind == "open":
             name = ProducerId(text(message, "name")) if message.HasField("name") else None
             return Open(number(message, "stream", 0, _MAX_STREAMS), name)
@@ -74,7 +80,7 @@ def _rows(message: wire.Push, bodies: Incoming, sequence: int) -> pa.RecordBatch
         raise BadMessage(bad.found, bad.wanted, bad.remedy, sequence) from bad
 
 
-def encode_to_producer(message: Opened | Acknowledge | Refuse) -> bytes:
+def encode_to_producer(message: Opened | Acknowledge | Refuse | Description) -> bytes:
     """The bytes of the gateway's answer."""
     match message:
         case Opened():
@@ -94,9 +100,11 @@ def encode_to_producer(message: Opened | Acknowledge | Refuse) -> bytes:
                 sequence=message.sequence, reason=message.reason[:LONGEST_TEXT], expected_sequence=message.expected
             )
             return pack(wire.GatewayToProducer(refuse=refuse))
+        case Description():
+            return pack(wire.GatewayToProducer(description=_write_description(message)))
 
 
-def decode_to_producer(data: bytes) -> Opened | Acknowledge | Refuse:
+def decode_to_producer(data: bytes) -> Opened | Acknowledge | Refuse | Description:
     """The gateway's answer."""
     kind, message = chosen(parse(wire.GatewayToProducer, data))
     match kind:
@@ -111,9 +119,65 @@ def decode_to_producer(data: bytes) -> Opened | Acknowledge | Refuse:
         case "acknowledge":
             record = maybe_number(message, "record")
             return Acknowledge(number(message, "sequence"), None if record is None else RecordNo(record))
+        case "description":
+            return _read_description(message)
         case _:
             return Refuse(
                 maybe_number(message, "sequence"),
                 text(message, "reason", LONGEST_TEXT),
                 maybe_number(message, "expected_sequence"),
             )
+
+
+# --- what a query wants
+
+
+def _write_description(message: Description) -> wire.Description:
+    return wire.Description(
+        streams=[
+            wire.StreamDescription(
+                name=form.name,
+                arrow_schema=form.schema.serialize().to_pybytes(),
+                key_columns=form.key.columns,
+                time_column=form.time_column,
+                time_unit_ns=form.time_unit_ns,
+            )
+            for form in message.formats
+        ],
+        results_schema=message.results.serialize().to_pybytes(),
+        results_address=message.results_address,
+    )
+
+
+def _read_description(message: wire.Description) -> Description:
+    schemas = [_schema(one, "arrow_schema") for one in message.streams]
+    keys = [texts(one, "key_columns") for one in message.streams]
+    if not keys or any(len(names) != len(keys[0]) or not names for names in keys):
+        raise WireError("Description.streams", f"{[len(names) for names in keys]} key columns", "as many in each")
+    for schema, names in zip(schemas, keys, strict=True):
+        if not set(names) <= set(schema.names):
+            raise WireError("StreamDescription.key_columns", str(names), f"some of {schema.names}")
+    kinds = [[schema.field(name).type for name in names] for schema, names in zip(schemas, keys, strict=True)]
+    forms = tuple(canonical_type(column) for column in zip(*kinds, strict=True))
+    return Description(
+        tuple(
+            StreamFormat(
+                index,
+                text(one, "name"),
+                schema,
+                KeyForm(one.name, names, forms),
+                text(one, "time_column") if one.HasField("time_column") else None,
+                number(one, "time_unit_ns", 1),
+            )
+            for index, (one, schema, names) in enumerate(zip(message.streams, schemas, keys, strict=True))
+        ),
+        _schema(message, "results_schema"),
+        text(message, "results_address") if message.HasField("results_address") else None,
+    )
+
+
+def _schema(message: wire.Description | wire.StreamDescription, name: str) -> pa.Schema:
+    try:
+        return arrow.read_schema(getattr(message, name))
+    except BadMessage as error:
+        raise WireError(f"{message.DESCRIPTOR.name}.{name}", error.found, error.wanted) from error

@@ -20,9 +20,10 @@ from joinery.adapters.codec.fields import (
     vector,
 )
 from joinery.elastic.load import GroupLoad, LoadReport
+from joinery.flow.delays import BUCKETS, Delays
 from joinery.join.plan import JoinPlan
 from joinery.machine.log import SpecChange
-from joinery.machine.messages import Committed, Holdings, WorkerHello
+from joinery.machine.messages import Committed, Holdings, Ping, Pong, Tally, WorkerHello
 from joinery.model.errors import Bug
 from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
 from joinery.model.quantities import MAX_COUNT, CountWindow, Nanoseconds, TimeWindow, Window
@@ -141,13 +142,79 @@ def read_hello(message: wire.WorkerHello, plan: JoinPlan) -> WorkerHello:
 
 def write_committed(news: Committed) -> wire.Committed:
     """News of a commit."""
-    return wire.Committed(term=news.term, number=news.number, groups=i64(news.groups), upto=i64(news.upto))
+    return wire.Committed(
+        term=news.term,
+        number=news.number,
+        groups=i64(news.groups),
+        upto=i64(news.upto),
+        tally=None if news.tally is None else _write_tally(news.tally),
+    )
 
 
 def read_committed(message: wire.Committed, plan: JoinPlan) -> Committed:
     """News of a commit."""
     own = groups(message, plan.partitions)
-    return Committed(Term(number(message, "term")), number(message, "number"), own, vector(message, "upto", own.size))
+    return Committed(
+        Term(number(message, "term")),
+        number(message, "number"),
+        own,
+        vector(message, "upto", own.size),
+        _read_tally(message.tally) if message.HasField("tally") else None,
+    )
+
+
+def _write_tally(tally: Tally) -> wire.Tally:
+    return wire.Tally(
+        results_rows=tally.results,
+        late_rows=tally.late,
+        produced=write_delays(tally.produced),
+        delivered=write_delays(tally.delivered),
+    )
+
+
+def _read_tally(message: wire.Tally) -> Tally:
+    return Tally(
+        number(message, "results_rows"),
+        number(message, "late_rows"),
+        read_delays(inner(message, "produced")),
+        read_delays(inner(message, "delivered")),
+    )
+
+
+def write_delays(delays: Delays) -> wire.Delays:
+    """Delays, without the empty buckets."""
+    buckets = np.flatnonzero(delays.counts)
+    return wire.Delays(
+        buckets=i64(buckets), rows=i64(delays.counts[buckets]), total_ns=delays.total_ns, max_ns=delays.max_ns
+    )
+
+
+def read_delays(message: wire.Delays) -> Delays:
+    """Delays."""
+    buckets = groups(message, BUCKETS, "buckets")
+    counts = np.zeros(BUCKETS, np.int64)
+    counts[buckets] = vector(message, "rows", buckets.size, low=1)
+    return Delays(counts, real(message, "total_ns"), number(message, "max_ns"))
+
+
+def write_ping(ping: Ping) -> wire.Ping:
+    """The gateway's question for the time."""
+    return wire.Ping(sent_ns=ping.sent_ns, ahead_ns=ping.ahead_ns)
+
+
+def read_ping(message: wire.Ping) -> Ping:
+    """The gateway's question for the time."""
+    return Ping(number(message, "sent_ns", MIN_I64), number(message, "ahead_ns", MIN_I64))
+
+
+def write_pong(pong: Pong) -> wire.Pong:
+    """The answer to it."""
+    return wire.Pong(sent_ns=pong.sent_ns, clock_ns=pong.clock_ns)
+
+
+def read_pong(message: wire.Pong) -> Pong:
+    """The answer to it."""
+    return Pong(number(message, "sent_ns", MIN_I64), number(message, "clock_ns", MIN_I64))
 
 
 def write_report(report: LoadReport) -> wire.LoadReport:
@@ -163,6 +230,11 @@ def write_report(report: LoadReport) -> wire.LoadReport:
         groups=i64([part.group for part in parts]),
         group_weights=np.array([part.weight for part in parts], "<f8").tobytes(),
         group_memory_bytes=i64([part.memory_bytes for part in parts]),
+        elapsed_s=report.elapsed_s,
+        cpu_s=report.cpu_s,
+        idle_s=report.idle_s,
+        comm_s=report.comm_s,
+        comparisons=report.comparisons,
     )
 
 
@@ -185,6 +257,11 @@ def read_report(message: wire.LoadReport, plan: JoinPlan) -> LoadReport:
                 for group, weight, size in zip(own.tolist(), weights, sizes, strict=True)
             ),
             back_pressure=flag(message, "back_pressure"),
+            elapsed_s=message.elapsed_s,
+            cpu_s=message.cpu_s,
+            idle_s=message.idle_s,
+            comm_s=message.comm_s,
+            comparisons=message.comparisons,
         )
     except Bug as error:
         raise WireError("LoadReport", str(error), "a load that can be") from error

@@ -79,16 +79,18 @@ class ParquetFormat:
     def join(self, pieces: Sequence[Piece], to: Path) -> None:
         with pa.parquet.ParquetWriter(to, self._schema) as writer:
             waiting: list[pa.RecordBatch] = []
+            size = 0
             for rows in self._batches(pieces):
                 waiting.append(rows)
-                if sum(batch.nbytes for batch in waiting) >= _GROUP_BYTES:
+                size += rows.nbytes
+                if size >= _GROUP_BYTES:
                     self._write(writer, waiting)
-                    waiting = []
+                    waiting, size = [], 0
             self._write(writer, waiting)
 
     def _write(self, writer: pa.parquet.ParquetWriter, batches: list[pa.RecordBatch]) -> None:
         if batches:
-            table = pa.Table.from_batches(batches, self._schema)
+            table = pa.Table.from_batches(batches, self._schema).combine_chunks()  # many commits are small
             writer.write_table(table, row_group_size=table.num_rows)
 
     def _batches(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
@@ -116,8 +118,12 @@ class CsvFormat:
             yield _csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), header=False)
 
     def join(self, pieces: Sequence[Piece], to: Path) -> None:
+        _concatenate(self.header(), pieces, to)
+
+    def header(self) -> bytes:
+        """The line that names the columns."""
         empty = pa.RecordBatch.from_arrays([pa.array([], pa.string()) for _ in self._schema], names=self._schema.names)
-        _concatenate(bytes(_csv(empty, header=True)), pieces, to)
+        return bytes(_csv(empty, header=True))
 
 
 def _csv(rows: pa.RecordBatch, *, header: bool) -> memoryview:

@@ -18,7 +18,7 @@ from redis import Redis
 from joinery.adapters.redis_calls import run_of
 from joinery.adapters.sinks.chosen import Chosen
 from joinery.adapters.sinks.file_sink import FileSink
-from joinery.adapters.sinks.formats import ENDINGS, format_of, is_writable
+from joinery.adapters.sinks.formats import ENDINGS, ParquetFormat, format_of, is_writable
 from joinery.adapters.sinks.light import CountSink, StdoutSink
 from joinery.adapters.sinks.redis_stream import RedisStreamSink, StreamTarget
 from joinery.join.plan import JoinPlan
@@ -82,6 +82,12 @@ def open_sinks(
     run = run_of(redis, query) if redis is not None and has_files else quote(query, safe="")
     stores = _Stores(redis, query, run, output or sys.stdout.buffer, is_durable=spec.checkpoint.durability == "wal")
     return [_open(one, directory, stores) for one in wanted]
+
+
+def recording_sink(plan: JoinPlan, path: Path, redis: Redis, query: str) -> Sink:
+    """A file of results for `joinery verify`, beside the sinks of the spec."""
+    form = ParquetFormat(plan.schema)
+    return FileSink("recorded", path, form, Chosen(plan.schema), run_of(redis, query), durable=False)
 
 
 def stream_targets(sinks: Iterable[Sink]) -> list[StreamTarget]:

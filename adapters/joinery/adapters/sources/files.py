@@ -12,12 +12,13 @@ Rule 4: a file must not change while the query lives: rows are counted, not reme
         what was recorded of it is refused.
 """
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.csv
@@ -175,7 +176,10 @@ class _Ndjson:
 
     def check(self) -> None:
         with self._path.open("rb") as file:
-            begin = file.read(_BLOCK)
+            self.check_beginning(file.read(_BLOCK))
+
+    def check_beginning(self, begin: bytes) -> None:
+        """Refuse lines that do not show the columns."""
         lacking = [name for name in self._form.schema.names if not _is_named(name, begin)]
         if lacking:
             line = begin.split(b"\n", 1)[0]
@@ -198,6 +202,18 @@ class _Ndjson:
 
 
 _COLUMNS: Final[dict[str, type[_Columns]]] = {".parquet": _Parquet, ".csv": _Csv, ".ndjson": _Ndjson, ".jsonl": _Ndjson}
+
+
+def text_batches(kind: str, block: bytes, form: StreamFormat, *, is_first: bool) -> Iterator[pa.RecordBatch]:
+    """The rows of a block of whole rows of CSV or NDJSON; the first one must show the columns."""
+    pipe: Any = io.BytesIO(block)
+    if kind == "ndjson":
+        lines = _Ndjson(pipe, form)
+        if is_first:
+            lines.check_beginning(block)
+        return (conform(form, lines.decoded(rows)) for rows in lines.batches(0))
+    table = _Csv(pipe, form)
+    return (conform(form, table.decoded(rows)) for rows in table.batches(0))
 
 
 def skipping(batches: Iterator[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:

@@ -27,6 +27,7 @@ from joinery.flow import ingest
 from joinery.generate.draws import CHUNK
 from joinery.generate.from_spec import points_of
 from joinery.generate.payload import Floats, Integers, Letters, PayloadColumn, RowNumbers
+from joinery.generate.points import PointProcess
 from joinery.generate.streams import StreamGenerator
 from joinery.model.errors import BadSpec, Complaint
 from joinery.model.spec_sections import GeneratorSpec, StreamSpec
@@ -46,7 +47,15 @@ _KEY_FAMILIES: Final = (Family.INTEGER, Family.DECIMAL, Family.TEXT)
 class GeneratedReader:
     """The rows of one stream's generator."""
 
-    def __init__(self, field: str, stream: StreamSpec, form: StreamFormat, wanted: GeneratorSpec) -> None:
+    def __init__(
+        self,
+        field: str,
+        stream: StreamSpec,
+        form: StreamFormat,
+        wanted: GeneratorSpec,
+        points: PointProcess | None = None,
+    ) -> None:
+        """With `points` rows come at other times, and with other keys, than the generator says."""
         self._form, self._kinds, self._keys = form, dict(stream.columns), form.key.columns
         complaints = list(_complaints(field, stream, form, wanted))
         if complaints:
@@ -54,7 +63,7 @@ class GeneratedReader:
         self._time = form.time_column or _free_name(stream)
         others = [name for name, _ in stream.columns if name not in (self._keys[0], self._time)]
         self._rows = StreamGenerator(
-            points=points_of(wanted),
+            points=points or points_of(wanted),
             seed=wanted.seed,
             limit=wanted.rows,
             key_column=self._keys[0],

@@ -19,9 +19,9 @@ import pyarrow as pa
 from joinery.adapters.process import Process
 from joinery.adapters.sources.flight import Flight
 from joinery.adapters.sources.pieces import Pause, Piece, Reader
+from joinery.flow.checksum import checksum_of
 from joinery.machine.facts import Received
 from joinery.machine.messages import Message, Open, Push
-from joinery.machine.producer import checksum_of
 from joinery.model.errors import Bug, JoineryError, UserMustAct
 from joinery.model.ids import Peer, ProducerId
 

@@ -76,11 +76,13 @@ class Walk(NamedTuple):
     run: I64Array
     position: I64Array
     next: I64Array
+    compared: I64Array
+    """One number: rows of chains that probing rows were compared with so far."""
 
     @staticmethod
     def start() -> "Walk":
         """At the first run, all walkers free."""
-        return Walk(np.zeros(WALKERS, np.int64), np.full(WALKERS, -1, np.int64), np.zeros(1, np.int64))
+        return Walk(np.zeros(WALKERS, np.int64), np.full(WALKERS, -1, np.int64), *np.zeros((2, 1), np.int64))
 
     def is_over(self, runs: "Runs") -> bool:
         """Whether every run was taken and every walker has come to its end."""
@@ -118,7 +120,7 @@ def probe(
     meta, slots, tail = ring.meta, ring.slots, ring.tail  # taken out of their tuples once: in the loop it would cost
     order, starts, positions = runs.order, runs.starts, walk.position
     out_probe, out_row, out_time, out_place = out.probe, out.row, out.time, out.place
-    count, limit, busy = 0, out_row.size, True
+    count, limit, busy, compared = 0, out_row.size, True, 0
     while busy:
         busy = False
         for k in range(WALKERS):
@@ -130,16 +132,20 @@ def probe(
             row, first, last = _row(slots, positions[k]), starts[walk.run[k]], starts[walk.run[k] + 1]
             if meta[4 * row] == words[order[first]]:
                 if count + last - first > limit:
+                    walk.compared[0] += compared
                     return count
+                compared += last - first - 1
                 time, place = meta[4 * row + 1], meta[4 * row + 2]
                 for at in range(first, last):
                     i = order[at]
                     if low[i] <= time <= high[i]:
                         out_probe[count], out_row[count], out_time[count], out_place[count] = i, row, time, place
                         count += 1
+            compared += 1
             positions[k] = meta[4 * row + 3]
             if positions[k] >= tail:
                 prefetch(meta, 4 * _row(slots, positions[k]))
+    walk.compared[0] += compared
     return count
 
 

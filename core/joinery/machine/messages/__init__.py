@@ -8,7 +8,19 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from joinery.machine.messages.collect import Committed, Delivery, Results, Resume, Subscribe, Token, TokenTooOld
+from joinery.machine.messages.clock import Ping, Pong
+from joinery.machine.messages.collect import (
+    Committed,
+    Delivery,
+    Ended,
+    Grant,
+    Results,
+    Resume,
+    Subscribe,
+    Tally,
+    Token,
+    TokenTooOld,
+)
 from joinery.machine.messages.control import (
     ChangeSpec,
     ClusterReport,
@@ -38,7 +50,8 @@ from joinery.machine.messages.exchange import (
     Trim,
     WorkerHello,
 )
-from joinery.machine.messages.ingest import Acknowledge, Open, Opened, Push, Refuse
+from joinery.machine.messages.ingest import Acknowledge, Describe, Description, Open, Opened, Push, Refuse
+from joinery.machine.messages.overview import Event, EventKind, MoveView, Overview, StreamView, WorkerView
 from joinery.model.tuples import I64Array
 
 __all__ = [
@@ -53,19 +66,29 @@ __all__ = [
     "Committed",
     "Credit",
     "Delivery",
+    "Describe",
+    "Description",
     "Drain",
     "Drained",
     "Empty",
+    "Ended",
+    "Event",
+    "EventKind",
     "Exchange",
     "Finished",
+    "Grant",
     "Holding",
     "Holdings",
     "Load",
     "Message",
     "MoveGroup",
+    "MoveView",
     "Open",
     "Opened",
+    "Overview",
     "Owners",
+    "Ping",
+    "Pong",
     "Preload",
     "Preloaded",
     "Push",
@@ -74,12 +97,15 @@ __all__ = [
     "Results",
     "ResultsLost",
     "Resume",
+    "StreamView",
     "Subscribe",
+    "Tally",
     "Token",
     "TokenTooOld",
     "Trim",
     "Vector",
     "WorkerHello",
+    "WorkerView",
     "mask_of",
 ]
 
@@ -119,6 +145,13 @@ Message: TypeAlias = (
     | Subscribe
     | Delivery
     | TokenTooOld
+    | Grant
+    | Ended
+    | Describe
+    | Description
+    | Ping
+    | Pong
+    | Overview
 )
 
 

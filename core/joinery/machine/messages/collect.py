@@ -1,7 +1,11 @@
 """Collect: what worker and collector, and collector and subscriber, say to each other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import pyarrow as pa
+
+from joinery.flow.delays import Delays
+from joinery.flow.stamps import NO_ARRIVALS, Arrivals
 from joinery.join.results import ResultPart
 from joinery.model.ids import RecordNo, Term
 from joinery.model.tuples import I64Array
@@ -29,10 +33,30 @@ class Results:
     part: int
     last: bool
     parts: tuple[ResultPart, ...]
+    produced_ns: int = 0
+    """When this part was made, by the gateway's clock; 0: not known."""
+    arrivals: Arrivals = NO_ARRIVALS
+    """When the later members of its results arrived."""
 
     @property
     def nbytes(self) -> int:
         return sum(part.rows.nbytes for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What was committed since the gateway was told last, and how long it took."""
+
+    results: int = 0
+    late: int = 0
+    produced: Delays = field(default_factory=Delays)
+    delivered: Delays = field(default_factory=Delays)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            self.results + other.results, self.late + other.late, self.produced + other.produced,
+            self.delivered + other.delivered,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +67,8 @@ class Committed:
     number: int
     groups: I64Array
     upto: I64Array
+    tally: Tally | None = None
+    """For the gateway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +84,17 @@ class Subscribe:
     """Send committed results after the token; None: from the oldest one left."""
 
     token: Token | None
+    credit: int | None = None
+    """Send so many deliveries, then wait for `Grant`; None: send all as it comes."""
+    only_kept: bool = False
+    """End when all that is there now was delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """So many deliveries more may be sent."""
+
+    credit: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,3 +110,11 @@ class TokenTooOld:
     """The results after the token are no longer kept; the oldest token that can be served."""
 
     oldest: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Every result was delivered; no more will come, as the query has ended or only what was there was wanted."""
+
+    token: Token
+    schema: pa.Schema

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from joinery.elastic.load import LoadReport
+from joinery.flow.stamps import Steps
 from joinery.machine.log import SpecChange
 from joinery.model.ids import MapVersion, RecordNo, Term, WorkerId
 from joinery.model.tuples import I64Array, TupleBatch
@@ -79,6 +80,12 @@ class Exchange:
     batches: tuple[TupleBatch, ...]
     changes: tuple[SpecChange, ...]
     """Every change of the spec that is in force for this batch."""
+    steps: tuple[Steps, ...] = ()
+    """When the rows of each batch arrived, one for each of `batches`; none: not known."""
+    stamp_ns: int = 0
+    """When the newest record of the batch was cut, whose marks close rows; 0: not known."""
+    slot_ns: int = 0
+    """When the worker's slot began, by the gateway's clock; 0: not known."""
 
     @property
     def nbytes(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from joinery.model.ids import ProducerId, RecordNo, Term
+from joinery.partition.format import StreamFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,18 @@ class Refuse:
     reason: str
     expected: int | None = None
     """Go on with this sequence; None: do not go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """What does this query want, and what does it give?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The streams of a query, and its results."""
+
+    formats: tuple[StreamFormat, ...]
+    results: pa.Schema
+    results_address: str | None
+    """Where results can be subscribed to; None: not known here."""

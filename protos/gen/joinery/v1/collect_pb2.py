@@ -25,37 +25,41 @@ _sym_db = _symbol_database.Default()
 from joinery.v1 import common_pb2 as joinery_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18joinery/v1/collect.proto\x12\njoinery.v1\x1a\x17joinery/v1/common.proto\"\x98\x01\n\x11WorkerToCollector\x12/\n\x0cworker_hello\x18\x01 \x01(\x0b\x32\x17.joinery.v1.WorkerHelloH\x00\x12&\n\x07results\x18\x02 \x01(\x0b\x32\x13.joinery.v1.ResultsH\x00\x12\x0f\n\x07padding\x18\x0e \x01(\x0c\x12\x0e\n\x06\x62odies\x18\x0f \x03(\x0c\x42\t\n\x07message\"p\n\x11\x43ollectorToWorker\x12$\n\x06resume\x18\x01 \x01(\x0b\x32\x12.joinery.v1.ResumeH\x00\x12*\n\tcommitted\x18\x02 \x01(\x0b\x32\x15.joinery.v1.CommittedH\x00\x42\t\n\x07message\"N\n\x15SubscriberToCollector\x12*\n\tsubscribe\x18\x01 \x01(\x0b\x32\x15.joinery.v1.SubscribeH\x00\x42\t\n\x07message\"\x9f\x01\n\x15\x43ollectorToSubscriber\x12(\n\x08\x64\x65livery\x18\x01 \x01(\x0b\x32\x14.joinery.v1.DeliveryH\x00\x12\x30\n\rtoken_too_old\x18\x02 \x01(\x0b\x32\x17.joinery.v1.TokenTooOldH\x00\x12\x0f\n\x07padding\x18\x0e \x01(\x0c\x12\x0e\n\x06\x62odies\x18\x0f \x03(\x0c\x42\t\n\x07message\"B\n\x06Resume\x12\x11\n\x04term\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05taken\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x42\x07\n\x05_termB\x08\n\x06_taken\"\x97\x02\n\x07Results\x12\x13\n\x06groups\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x15\n\x08versions\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x12\x11\n\x04upto\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12%\n\x05marks\x18\x05 \x01(\x0b\x32\x11.joinery.v1.MarksH\x04\x88\x01\x01\x12\x11\n\x04part\x18\x06 \x01(\x03H\x05\x88\x01\x01\x12\x11\n\x04last\x18\x07 \x01(\x08H\x06\x88\x01\x01\x12%\n\x05parts\x18\x08 \x03(\x0b\x32\x16.joinery.v1.ResultPartB\t\n\x07_groupsB\x08\n\x06_afterB\x0b\n\t_versionsB\x07\n\x05_uptoB\x08\n\x06_marksB\x07\n\x05_partB\x07\n\x05_last\"\xe8\x01\n\nResultPart\x12)\n\x04kind\x18\x01 \x01(\x0e\x32\x16.joinery.v1.ResultKindH\x00\x88\x01\x01\x12\x13\n\x06stream\x18\x02 \x01(\x11H\x01\x88\x01\x01\x12\x16\n\trows_body\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x18\n\x0bgroups_body\x18\x04 \x01(\rH\x03\x88\x01\x01\x12)\n\x08times_ns\x18\x05 \x01(\x0b\x32\x12.joinery.v1.ColumnH\x04\x88\x01\x01\x42\x07\n\x05_kindB\t\n\x07_streamB\x0c\n\n_rows_bodyB\x0e\n\x0c_groups_bodyB\x0b\n\t_times_ns\"A\n\x05Token\x12\x13\n\x06number\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x10\n\x03row\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\t\n\x07_numberB\x06\n\x04_row\"<\n\tSubscribe\x12%\n\x05token\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x42\x08\n\x06_token\"\x8e\x01\n\x08\x44\x65livery\x12%\n\x05token\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x12\x19\n\x0c\x61rrow_schema\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12%\n\x05parts\x18\x03 \x03(\x0b\x32\x16.joinery.v1.ResultPartB\x08\n\x06_tokenB\x0f\n\r_arrow_schema\"@\n\x0bTokenTooOld\x12&\n\x06oldest\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x42\t\n\x07_oldest*W\n\nResultKind\x12\x1b\n\x17RESULT_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12RESULT_KIND_RESULT\x10\x01\x12\x14\n\x10RESULT_KIND_LATE\x10\x02\x32\xad\x01\n\x07\x43ollect\x12K\n\x07\x43ollect\x12\x1d.joinery.v1.WorkerToCollector\x1a\x1d.joinery.v1.CollectorToWorker(\x01\x30\x01\x12U\n\tSubscribe\x12!.joinery.v1.SubscriberToCollector\x1a!.joinery.v1.CollectorToSubscriber(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18joinery/v1/collect.proto\x12\njoinery.v1\x1a\x17joinery/v1/common.proto\"\x98\x01\n\x11WorkerToCollector\x12/\n\x0cworker_hello\x18\x01 \x01(\x0b\x32\x17.joinery.v1.WorkerHelloH\x00\x12&\n\x07results\x18\x02 \x01(\x0b\x32\x13.joinery.v1.ResultsH\x00\x12\x0f\n\x07padding\x18\x0e \x01(\x0c\x12\x0e\n\x06\x62odies\x18\x0f \x03(\x0c\x42\t\n\x07message\"p\n\x11\x43ollectorToWorker\x12$\n\x06resume\x18\x01 \x01(\x0b\x32\x12.joinery.v1.ResumeH\x00\x12*\n\tcommitted\x18\x02 \x01(\x0b\x32\x15.joinery.v1.CommittedH\x00\x42\t\n\x07message\"r\n\x15SubscriberToCollector\x12*\n\tsubscribe\x18\x01 \x01(\x0b\x32\x15.joinery.v1.SubscribeH\x00\x12\"\n\x05grant\x18\x02 \x01(\x0b\x32\x11.joinery.v1.GrantH\x00\x42\t\n\x07message\"\xc3\x01\n\x15\x43ollectorToSubscriber\x12(\n\x08\x64\x65livery\x18\x01 \x01(\x0b\x32\x14.joinery.v1.DeliveryH\x00\x12\x30\n\rtoken_too_old\x18\x02 \x01(\x0b\x32\x17.joinery.v1.TokenTooOldH\x00\x12\"\n\x05\x65nded\x18\x03 \x01(\x0b\x32\x11.joinery.v1.EndedH\x00\x12\x0f\n\x07padding\x18\x0e \x01(\x0c\x12\x0e\n\x06\x62odies\x18\x0f \x03(\x0c\x42\t\n\x07message\"B\n\x06Resume\x12\x11\n\x04term\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05taken\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x42\x07\n\x05_termB\x08\n\x06_taken\"\xa3\x03\n\x07Results\x12\x13\n\x06groups\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12\x15\n\x08versions\x18\x03 \x01(\x0cH\x02\x88\x01\x01\x12\x11\n\x04upto\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12%\n\x05marks\x18\x05 \x01(\x0b\x32\x11.joinery.v1.MarksH\x04\x88\x01\x01\x12\x11\n\x04part\x18\x06 \x01(\x03H\x05\x88\x01\x01\x12\x11\n\x04last\x18\x07 \x01(\x08H\x06\x88\x01\x01\x12%\n\x05parts\x18\x08 \x03(\x0b\x32\x16.joinery.v1.ResultPart\x12\x18\n\x0bproduced_ns\x18\t \x01(\x10H\x07\x88\x01\x01\x12\x1e\n\x11\x61rrival_stamps_ns\x18\n \x01(\x0cH\x08\x88\x01\x01\x12\x19\n\x0c\x61rrival_rows\x18\x0b \x01(\x0cH\t\x88\x01\x01\x42\t\n\x07_groupsB\x08\n\x06_afterB\x0b\n\t_versionsB\x07\n\x05_uptoB\x08\n\x06_marksB\x07\n\x05_partB\x07\n\x05_lastB\x0e\n\x0c_produced_nsB\x14\n\x12_arrival_stamps_nsB\x0f\n\r_arrival_rows\"\xe8\x01\n\nResultPart\x12)\n\x04kind\x18\x01 \x01(\x0e\x32\x16.joinery.v1.ResultKindH\x00\x88\x01\x01\x12\x13\n\x06stream\x18\x02 \x01(\x11H\x01\x88\x01\x01\x12\x16\n\trows_body\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x18\n\x0bgroups_body\x18\x04 \x01(\rH\x03\x88\x01\x01\x12)\n\x08times_ns\x18\x05 \x01(\x0b\x32\x12.joinery.v1.ColumnH\x04\x88\x01\x01\x42\x07\n\x05_kindB\t\n\x07_streamB\x0c\n\n_rows_bodyB\x0e\n\x0c_groups_bodyB\x0b\n\t_times_ns\"A\n\x05Token\x12\x13\n\x06number\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x10\n\x03row\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\t\n\x07_numberB\x06\n\x04_row\"\x98\x01\n\tSubscribe\x12%\n\x05token\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x12\x1e\n\x11\x63redit_deliveries\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\tonly_kept\x18\x03 \x01(\x08H\x02\x88\x01\x01\x42\x08\n\x06_tokenB\x14\n\x12_credit_deliveriesB\x0c\n\n_only_kept\"\x8e\x01\n\x08\x44\x65livery\x12%\n\x05token\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x12\x19\n\x0c\x61rrow_schema\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x12%\n\x05parts\x18\x03 \x03(\x0b\x32\x16.joinery.v1.ResultPartB\x08\n\x06_tokenB\x0f\n\r_arrow_schema\"=\n\x05Grant\x12\x1e\n\x11\x63redit_deliveries\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x14\n\x12_credit_deliveries\"@\n\x0bTokenTooOld\x12&\n\x06oldest\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x42\t\n\x07_oldest\"d\n\x05\x45nded\x12%\n\x05token\x18\x01 \x01(\x0b\x32\x11.joinery.v1.TokenH\x00\x88\x01\x01\x12\x19\n\x0c\x61rrow_schema\x18\x02 \x01(\x0cH\x01\x88\x01\x01\x42\x08\n\x06_tokenB\x0f\n\r_arrow_schema*W\n\nResultKind\x12\x1b\n\x17RESULT_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12RESULT_KIND_RESULT\x10\x01\x12\x14\n\x10RESULT_KIND_LATE\x10\x02\x32\xad\x01\n\x07\x43ollect\x12K\n\x07\x43ollect\x12\x1d.joinery.v1.WorkerToCollector\x1a\x1d.joinery.v1.CollectorToWorker(\x01\x30\x01\x12U\n\tSubscribe\x12!.joinery.v1.SubscriberToCollector\x1a!.joinery.v1.CollectorToSubscriber(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'joinery.v1.collect_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RESULTKIND']._serialized_start=1501
-  _globals['_RESULTKIND']._serialized_end=1588
+  _globals['_RESULTKIND']._serialized_start=1971
+  _globals['_RESULTKIND']._serialized_end=2058
   _globals['_WORKERTOCOLLECTOR']._serialized_start=66
   _globals['_WORKERTOCOLLECTOR']._serialized_end=218
   _globals['_COLLECTORTOWORKER']._serialized_start=220
   _globals['_COLLECTORTOWORKER']._serialized_end=332
   _globals['_SUBSCRIBERTOCOLLECTOR']._serialized_start=334
-  _globals['_SUBSCRIBERTOCOLLECTOR']._serialized_end=412
-  _globals['_COLLECTORTOSUBSCRIBER']._serialized_start=415
-  _globals['_COLLECTORTOSUBSCRIBER']._serialized_end=574
-  _globals['_RESUME']._serialized_start=576
-  _globals['_RESUME']._serialized_end=642
-  _globals['_RESULTS']._serialized_start=645
-  _globals['_RESULTS']._serialized_end=924
-  _globals['_RESULTPART']._serialized_start=927
-  _globals['_RESULTPART']._serialized_end=1159
-  _globals['_TOKEN']._serialized_start=1161
-  _globals['_TOKEN']._serialized_end=1226
-  _globals['_SUBSCRIBE']._serialized_start=1228
-  _globals['_SUBSCRIBE']._serialized_end=1288
-  _globals['_DELIVERY']._serialized_start=1291
-  _globals['_DELIVERY']._serialized_end=1433
-  _globals['_TOKENTOOOLD']._serialized_start=1435
-  _globals['_TOKENTOOOLD']._serialized_end=1499
-  _globals['_COLLECT']._serialized_start=1591
-  _globals['_COLLECT']._serialized_end=1764
+  _globals['_SUBSCRIBERTOCOLLECTOR']._serialized_end=448
+  _globals['_COLLECTORTOSUBSCRIBER']._serialized_start=451
+  _globals['_COLLECTORTOSUBSCRIBER']._serialized_end=646
+  _globals['_RESUME']._serialized_start=648
+  _globals['_RESUME']._serialized_end=714
+  _globals['_RESULTS']._serialized_start=717
+  _globals['_RESULTS']._serialized_end=1136
+  _globals['_RESULTPART']._serialized_start=1139
+  _globals['_RESULTPART']._serialized_end=1371
+  _globals['_TOKEN']._serialized_start=1373
+  _globals['_TOKEN']._serialized_end=1438
+  _globals['_SUBSCRIBE']._serialized_start=1441
+  _globals['_SUBSCRIBE']._serialized_end=1593
+  _globals['_DELIVERY']._serialized_start=1596
+  _globals['_DELIVERY']._serialized_end=1738
+  _globals['_GRANT']._serialized_start=1740
+  _globals['_GRANT']._serialized_end=1801
+  _globals['_TOKENTOOOLD']._serialized_start=1803
+  _globals['_TOKENTOOOLD']._serialized_end=1867
+  _globals['_ENDED']._serialized_start=1869
+  _globals['_ENDED']._serialized_end=1969
+  _globals['_COLLECT']._serialized_start=2061
+  _globals['_COLLECT']._serialized_end=2234
 # @@protoc_insertion_point(module_scope)

@@ -38,22 +38,26 @@ class CollectorToWorker(_message.Message):
     def __init__(self, resume: _Optional[_Union[Resume, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ...) -> None: ...
 
 class SubscriberToCollector(_message.Message):
-    __slots__ = ("subscribe",)
+    __slots__ = ("subscribe", "grant")
     SUBSCRIBE_FIELD_NUMBER: _ClassVar[int]
+    GRANT_FIELD_NUMBER: _ClassVar[int]
     subscribe: Subscribe
-    def __init__(self, subscribe: _Optional[_Union[Subscribe, _Mapping]] = ...) -> None: ...
+    grant: Grant
+    def __init__(self, subscribe: _Optional[_Union[Subscribe, _Mapping]] = ..., grant: _Optional[_Union[Grant, _Mapping]] = ...) -> None: ...
 
 class CollectorToSubscriber(_message.Message):
-    __slots__ = ("delivery", "token_too_old", "padding", "bodies")
+    __slots__ = ("delivery", "token_too_old", "ended", "padding", "bodies")
     DELIVERY_FIELD_NUMBER: _ClassVar[int]
     TOKEN_TOO_OLD_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
     PADDING_FIELD_NUMBER: _ClassVar[int]
     BODIES_FIELD_NUMBER: _ClassVar[int]
     delivery: Delivery
     token_too_old: TokenTooOld
+    ended: Ended
     padding: bytes
     bodies: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, delivery: _Optional[_Union[Delivery, _Mapping]] = ..., token_too_old: _Optional[_Union[TokenTooOld, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, delivery: _Optional[_Union[Delivery, _Mapping]] = ..., token_too_old: _Optional[_Union[TokenTooOld, _Mapping]] = ..., ended: _Optional[_Union[Ended, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Resume(_message.Message):
     __slots__ = ("term", "taken")
@@ -64,7 +68,7 @@ class Resume(_message.Message):
     def __init__(self, term: _Optional[int] = ..., taken: _Optional[bytes] = ...) -> None: ...
 
 class Results(_message.Message):
-    __slots__ = ("groups", "after", "versions", "upto", "marks", "part", "last", "parts")
+    __slots__ = ("groups", "after", "versions", "upto", "marks", "part", "last", "parts", "produced_ns", "arrival_stamps_ns", "arrival_rows")
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +77,9 @@ class Results(_message.Message):
     PART_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
+    PRODUCED_NS_FIELD_NUMBER: _ClassVar[int]
+    ARRIVAL_STAMPS_NS_FIELD_NUMBER: _ClassVar[int]
+    ARRIVAL_ROWS_FIELD_NUMBER: _ClassVar[int]
     groups: bytes
     after: bytes
     versions: bytes
@@ -81,7 +88,10 @@ class Results(_message.Message):
     part: int
     last: bool
     parts: _containers.RepeatedCompositeFieldContainer[ResultPart]
-    def __init__(self, groups: _Optional[bytes] = ..., after: _Optional[bytes] = ..., versions: _Optional[bytes] = ..., upto: _Optional[int] = ..., marks: _Optional[_Union[_common_pb2.Marks, _Mapping]] = ..., part: _Optional[int] = ..., last: _Optional[bool] = ..., parts: _Optional[_Iterable[_Union[ResultPart, _Mapping]]] = ...) -> None: ...
+    produced_ns: int
+    arrival_stamps_ns: bytes
+    arrival_rows: bytes
+    def __init__(self, groups: _Optional[bytes] = ..., after: _Optional[bytes] = ..., versions: _Optional[bytes] = ..., upto: _Optional[int] = ..., marks: _Optional[_Union[_common_pb2.Marks, _Mapping]] = ..., part: _Optional[int] = ..., last: _Optional[bool] = ..., parts: _Optional[_Iterable[_Union[ResultPart, _Mapping]]] = ..., produced_ns: _Optional[int] = ..., arrival_stamps_ns: _Optional[bytes] = ..., arrival_rows: _Optional[bytes] = ...) -> None: ...
 
 class ResultPart(_message.Message):
     __slots__ = ("kind", "stream", "rows_body", "groups_body", "times_ns")
@@ -106,10 +116,14 @@ class Token(_message.Message):
     def __init__(self, number: _Optional[int] = ..., row: _Optional[int] = ...) -> None: ...
 
 class Subscribe(_message.Message):
-    __slots__ = ("token",)
+    __slots__ = ("token", "credit_deliveries", "only_kept")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
+    CREDIT_DELIVERIES_FIELD_NUMBER: _ClassVar[int]
+    ONLY_KEPT_FIELD_NUMBER: _ClassVar[int]
     token: Token
-    def __init__(self, token: _Optional[_Union[Token, _Mapping]] = ...) -> None: ...
+    credit_deliveries: int
+    only_kept: bool
+    def __init__(self, token: _Optional[_Union[Token, _Mapping]] = ..., credit_deliveries: _Optional[int] = ..., only_kept: _Optional[bool] = ...) -> None: ...
 
 class Delivery(_message.Message):
     __slots__ = ("token", "arrow_schema", "parts")
@@ -121,8 +135,22 @@ class Delivery(_message.Message):
     parts: _containers.RepeatedCompositeFieldContainer[ResultPart]
     def __init__(self, token: _Optional[_Union[Token, _Mapping]] = ..., arrow_schema: _Optional[bytes] = ..., parts: _Optional[_Iterable[_Union[ResultPart, _Mapping]]] = ...) -> None: ...
 
+class Grant(_message.Message):
+    __slots__ = ("credit_deliveries",)
+    CREDIT_DELIVERIES_FIELD_NUMBER: _ClassVar[int]
+    credit_deliveries: int
+    def __init__(self, credit_deliveries: _Optional[int] = ...) -> None: ...
+
 class TokenTooOld(_message.Message):
     __slots__ = ("oldest",)
     OLDEST_FIELD_NUMBER: _ClassVar[int]
     oldest: Token
     def __init__(self, oldest: _Optional[_Union[Token, _Mapping]] = ...) -> None: ...
+
+class Ended(_message.Message):
+    __slots__ = ("token", "arrow_schema")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ARROW_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    token: Token
+    arrow_schema: bytes
+    def __init__(self, token: _Optional[_Union[Token, _Mapping]] = ..., arrow_schema: _Optional[bytes] = ...) -> None: ...

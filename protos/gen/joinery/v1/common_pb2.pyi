@@ -81,23 +81,65 @@ class WorkerHello(_message.Message):
     def __init__(self, worker: _Optional[str] = ..., instance: _Optional[str] = ..., holdings: _Optional[_Union[Holdings, _Mapping]] = ..., buffered_bytes: _Optional[int] = ..., buffered_messages: _Optional[int] = ...) -> None: ...
 
 class Committed(_message.Message):
-    __slots__ = ("term", "number", "groups", "upto")
+    __slots__ = ("term", "number", "groups", "upto", "tally")
     TERM_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     UPTO_FIELD_NUMBER: _ClassVar[int]
+    TALLY_FIELD_NUMBER: _ClassVar[int]
     term: int
     number: int
     groups: bytes
     upto: bytes
-    def __init__(self, term: _Optional[int] = ..., number: _Optional[int] = ..., groups: _Optional[bytes] = ..., upto: _Optional[bytes] = ...) -> None: ...
+    tally: Tally
+    def __init__(self, term: _Optional[int] = ..., number: _Optional[int] = ..., groups: _Optional[bytes] = ..., upto: _Optional[bytes] = ..., tally: _Optional[_Union[Tally, _Mapping]] = ...) -> None: ...
+
+class Tally(_message.Message):
+    __slots__ = ("results_rows", "late_rows", "produced", "delivered")
+    RESULTS_ROWS_FIELD_NUMBER: _ClassVar[int]
+    LATE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    PRODUCED_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    results_rows: int
+    late_rows: int
+    produced: Delays
+    delivered: Delays
+    def __init__(self, results_rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., produced: _Optional[_Union[Delays, _Mapping]] = ..., delivered: _Optional[_Union[Delays, _Mapping]] = ...) -> None: ...
+
+class Delays(_message.Message):
+    __slots__ = ("buckets", "rows", "total_ns", "max_ns")
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    buckets: bytes
+    rows: bytes
+    total_ns: float
+    max_ns: int
+    def __init__(self, buckets: _Optional[bytes] = ..., rows: _Optional[bytes] = ..., total_ns: _Optional[float] = ..., max_ns: _Optional[int] = ...) -> None: ...
+
+class Ping(_message.Message):
+    __slots__ = ("sent_ns", "ahead_ns")
+    SENT_NS_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_NS_FIELD_NUMBER: _ClassVar[int]
+    sent_ns: int
+    ahead_ns: int
+    def __init__(self, sent_ns: _Optional[int] = ..., ahead_ns: _Optional[int] = ...) -> None: ...
+
+class Pong(_message.Message):
+    __slots__ = ("sent_ns", "clock_ns")
+    SENT_NS_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_NS_FIELD_NUMBER: _ClassVar[int]
+    sent_ns: int
+    clock_ns: int
+    def __init__(self, sent_ns: _Optional[int] = ..., clock_ns: _Optional[int] = ...) -> None: ...
 
 class Finished(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class LoadReport(_message.Message):
-    __slots__ = ("worker", "occupancy_share", "busy_share", "memory_bytes", "memory_limit_bytes", "back_pressure", "groups", "group_weights", "group_memory_bytes")
+    __slots__ = ("worker", "occupancy_share", "busy_share", "memory_bytes", "memory_limit_bytes", "back_pressure", "groups", "group_weights", "group_memory_bytes", "elapsed_s", "cpu_s", "idle_s", "comm_s", "comparisons")
     WORKER_FIELD_NUMBER: _ClassVar[int]
     OCCUPANCY_SHARE_FIELD_NUMBER: _ClassVar[int]
     BUSY_SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +149,11 @@ class LoadReport(_message.Message):
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     GROUP_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     GROUP_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_S_FIELD_NUMBER: _ClassVar[int]
+    CPU_S_FIELD_NUMBER: _ClassVar[int]
+    IDLE_S_FIELD_NUMBER: _ClassVar[int]
+    COMM_S_FIELD_NUMBER: _ClassVar[int]
+    COMPARISONS_FIELD_NUMBER: _ClassVar[int]
     worker: str
     occupancy_share: float
     busy_share: float
@@ -116,4 +163,9 @@ class LoadReport(_message.Message):
     groups: bytes
     group_weights: bytes
     group_memory_bytes: bytes
-    def __init__(self, worker: _Optional[str] = ..., occupancy_share: _Optional[float] = ..., busy_share: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., back_pressure: _Optional[bool] = ..., groups: _Optional[bytes] = ..., group_weights: _Optional[bytes] = ..., group_memory_bytes: _Optional[bytes] = ...) -> None: ...
+    elapsed_s: float
+    cpu_s: float
+    idle_s: float
+    comm_s: float
+    comparisons: int
+    def __init__(self, worker: _Optional[str] = ..., occupancy_share: _Optional[float] = ..., busy_share: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., back_pressure: _Optional[bool] = ..., groups: _Optional[bytes] = ..., group_weights: _Optional[bytes] = ..., group_memory_bytes: _Optional[bytes] = ..., elapsed_s: _Optional[float] = ..., cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., comm_s: _Optional[float] = ..., comparisons: _Optional[int] = ...) -> None: ...

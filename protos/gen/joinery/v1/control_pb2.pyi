@@ -29,7 +29,7 @@ LOAD_ROLE_CONSUMER: LoadRole
 LOAD_ROLE_NEUTRAL: LoadRole
 
 class AttendantToGateway(_message.Message):
-    __slots__ = ("attending", "collector_hello", "vector", "committed", "finished", "drain", "move_group", "change_spec")
+    __slots__ = ("attending", "collector_hello", "vector", "committed", "finished", "drain", "move_group", "change_spec", "pong")
     ATTENDING_FIELD_NUMBER: _ClassVar[int]
     COLLECTOR_HELLO_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +38,7 @@ class AttendantToGateway(_message.Message):
     DRAIN_FIELD_NUMBER: _ClassVar[int]
     MOVE_GROUP_FIELD_NUMBER: _ClassVar[int]
     CHANGE_SPEC_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
     attending: Attending
     collector_hello: CollectorHello
     vector: Vector
@@ -46,21 +47,26 @@ class AttendantToGateway(_message.Message):
     drain: Drain
     move_group: MoveGroup
     change_spec: ChangeSpec
-    def __init__(self, attending: _Optional[_Union[Attending, _Mapping]] = ..., collector_hello: _Optional[_Union[CollectorHello, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., move_group: _Optional[_Union[MoveGroup, _Mapping]] = ..., change_spec: _Optional[_Union[ChangeSpec, _Mapping]] = ...) -> None: ...
+    pong: _common_pb2.Pong
+    def __init__(self, attending: _Optional[_Union[Attending, _Mapping]] = ..., collector_hello: _Optional[_Union[CollectorHello, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., move_group: _Optional[_Union[MoveGroup, _Mapping]] = ..., change_spec: _Optional[_Union[ChangeSpec, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ...) -> None: ...
 
 class GatewayToAttendant(_message.Message):
-    __slots__ = ("owners", "drained", "cluster_report", "empty", "finished")
+    __slots__ = ("owners", "drained", "cluster_report", "empty", "finished", "ping", "overview")
     OWNERS_FIELD_NUMBER: _ClassVar[int]
     DRAINED_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_REPORT_FIELD_NUMBER: _ClassVar[int]
     EMPTY_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
+    OVERVIEW_FIELD_NUMBER: _ClassVar[int]
     owners: Owners
     drained: Drained
     cluster_report: ClusterReport
     empty: Empty
     finished: _common_pb2.Finished
-    def __init__(self, owners: _Optional[_Union[Owners, _Mapping]] = ..., drained: _Optional[_Union[Drained, _Mapping]] = ..., cluster_report: _Optional[_Union[ClusterReport, _Mapping]] = ..., empty: _Optional[_Union[Empty, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ...) -> None: ...
+    ping: _common_pb2.Ping
+    overview: Overview
+    def __init__(self, owners: _Optional[_Union[Owners, _Mapping]] = ..., drained: _Optional[_Union[Drained, _Mapping]] = ..., cluster_report: _Optional[_Union[ClusterReport, _Mapping]] = ..., empty: _Optional[_Union[Empty, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., overview: _Optional[_Union[Overview, _Mapping]] = ...) -> None: ...
 
 class Attending(_message.Message):
     __slots__ = ("party",)
@@ -109,6 +115,110 @@ class ClusterReport(_message.Message):
     roles: _containers.RepeatedScalarFieldContainer[LoadRole]
     degree_workers: int
     def __init__(self, reports: _Optional[_Iterable[_Union[_common_pb2.LoadReport, _Mapping]]] = ..., roles: _Optional[_Iterable[_Union[LoadRole, str]]] = ..., degree_workers: _Optional[int] = ...) -> None: ...
+
+class Overview(_message.Message):
+    __slots__ = ("at_ns", "records", "streams", "workers", "degree_workers", "suppliers", "consumers", "map_version", "results_rows", "late_rows", "produced", "delivered", "moves", "moves_done", "under_way", "events", "events_seen", "unsent_bytes", "unsent_peak_bytes", "replay_bytes", "epoch_ns", "is_last")
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    DEGREE_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    SUPPLIERS_FIELD_NUMBER: _ClassVar[int]
+    CONSUMERS_FIELD_NUMBER: _ClassVar[int]
+    MAP_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_ROWS_FIELD_NUMBER: _ClassVar[int]
+    LATE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    PRODUCED_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    MOVES_DONE_FIELD_NUMBER: _ClassVar[int]
+    UNDER_WAY_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_SEEN_FIELD_NUMBER: _ClassVar[int]
+    UNSENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UNSENT_PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REPLAY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_NS_FIELD_NUMBER: _ClassVar[int]
+    IS_LAST_FIELD_NUMBER: _ClassVar[int]
+    at_ns: int
+    records: int
+    streams: _containers.RepeatedCompositeFieldContainer[StreamView]
+    workers: _containers.RepeatedCompositeFieldContainer[WorkerView]
+    degree_workers: int
+    suppliers: int
+    consumers: int
+    map_version: int
+    results_rows: int
+    late_rows: int
+    produced: _common_pb2.Delays
+    delivered: _common_pb2.Delays
+    moves: _containers.RepeatedCompositeFieldContainer[MoveView]
+    moves_done: int
+    under_way: _containers.RepeatedCompositeFieldContainer[MoveView]
+    events: _containers.RepeatedCompositeFieldContainer[EventView]
+    events_seen: int
+    unsent_bytes: int
+    unsent_peak_bytes: int
+    replay_bytes: int
+    epoch_ns: int
+    is_last: bool
+    def __init__(self, at_ns: _Optional[int] = ..., records: _Optional[int] = ..., streams: _Optional[_Iterable[_Union[StreamView, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[WorkerView, _Mapping]]] = ..., degree_workers: _Optional[int] = ..., suppliers: _Optional[int] = ..., consumers: _Optional[int] = ..., map_version: _Optional[int] = ..., results_rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., produced: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., delivered: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., moves: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., moves_done: _Optional[int] = ..., under_way: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[EventView, _Mapping]]] = ..., events_seen: _Optional[int] = ..., unsent_bytes: _Optional[int] = ..., unsent_peak_bytes: _Optional[int] = ..., replay_bytes: _Optional[int] = ..., epoch_ns: _Optional[int] = ..., is_last: _Optional[bool] = ...) -> None: ...
+
+class StreamView(_message.Message):
+    __slots__ = ("rows", "late_rows", "rows_per_s", "watermark_ns")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    LATE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_NS_FIELD_NUMBER: _ClassVar[int]
+    rows: int
+    late_rows: int
+    rows_per_s: float
+    watermark_ns: int
+    def __init__(self, rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., rows_per_s: _Optional[float] = ..., watermark_ns: _Optional[int] = ...) -> None: ...
+
+class WorkerView(_message.Message):
+    __slots__ = ("worker", "is_up", "groups", "role", "report", "clock_ahead_ns")
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    IS_UP_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_AHEAD_NS_FIELD_NUMBER: _ClassVar[int]
+    worker: str
+    is_up: bool
+    groups: int
+    role: LoadRole
+    report: _common_pb2.LoadReport
+    clock_ahead_ns: int
+    def __init__(self, worker: _Optional[str] = ..., is_up: _Optional[bool] = ..., groups: _Optional[int] = ..., role: _Optional[_Union[LoadRole, str]] = ..., report: _Optional[_Union[_common_pb2.LoadReport, _Mapping]] = ..., clock_ahead_ns: _Optional[int] = ...) -> None: ...
+
+class MoveView(_message.Message):
+    __slots__ = ("group", "source", "target", "window_bytes", "is_planned", "begun_ns", "pause_ns")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_PLANNED_FIELD_NUMBER: _ClassVar[int]
+    BEGUN_NS_FIELD_NUMBER: _ClassVar[int]
+    PAUSE_NS_FIELD_NUMBER: _ClassVar[int]
+    group: int
+    source: str
+    target: str
+    window_bytes: int
+    is_planned: bool
+    begun_ns: int
+    pause_ns: int
+    def __init__(self, group: _Optional[int] = ..., source: _Optional[str] = ..., target: _Optional[str] = ..., window_bytes: _Optional[int] = ..., is_planned: _Optional[bool] = ..., begun_ns: _Optional[int] = ..., pause_ns: _Optional[int] = ...) -> None: ...
+
+class EventView(_message.Message):
+    __slots__ = ("at_ns", "kind", "text")
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    at_ns: int
+    kind: str
+    text: str
+    def __init__(self, at_ns: _Optional[int] = ..., kind: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
 class Drain(_message.Message):
     __slots__ = ("workers",)

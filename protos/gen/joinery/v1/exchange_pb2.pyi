@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerToGateway(_message.Message):
-    __slots__ = ("worker_hello", "holding", "credit", "checkpointed", "preloaded", "results_lost", "load", "alive")
+    __slots__ = ("worker_hello", "holding", "credit", "checkpointed", "preloaded", "results_lost", "load", "alive", "pong")
     WORKER_HELLO_FIELD_NUMBER: _ClassVar[int]
     HOLDING_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
@@ -17,6 +17,7 @@ class WorkerToGateway(_message.Message):
     RESULTS_LOST_FIELD_NUMBER: _ClassVar[int]
     LOAD_FIELD_NUMBER: _ClassVar[int]
     ALIVE_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
     worker_hello: _common_pb2.WorkerHello
     holding: Holding
     credit: Credit
@@ -25,10 +26,11 @@ class WorkerToGateway(_message.Message):
     results_lost: ResultsLost
     load: Load
     alive: Alive
-    def __init__(self, worker_hello: _Optional[_Union[_common_pb2.WorkerHello, _Mapping]] = ..., holding: _Optional[_Union[Holding, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., checkpointed: _Optional[_Union[Checkpointed, _Mapping]] = ..., preloaded: _Optional[_Union[Preloaded, _Mapping]] = ..., results_lost: _Optional[_Union[ResultsLost, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., alive: _Optional[_Union[Alive, _Mapping]] = ...) -> None: ...
+    pong: _common_pb2.Pong
+    def __init__(self, worker_hello: _Optional[_Union[_common_pb2.WorkerHello, _Mapping]] = ..., holding: _Optional[_Union[Holding, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., checkpointed: _Optional[_Union[Checkpointed, _Mapping]] = ..., preloaded: _Optional[_Union[Preloaded, _Mapping]] = ..., results_lost: _Optional[_Union[ResultsLost, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., alive: _Optional[_Union[Alive, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ...) -> None: ...
 
 class GatewayToWorker(_message.Message):
-    __slots__ = ("batch", "assign", "release", "preload", "checkpoint_now", "trim", "finished", "padding", "bodies")
+    __slots__ = ("batch", "assign", "release", "preload", "checkpoint_now", "trim", "finished", "ping", "padding", "bodies")
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ASSIGN_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
@@ -36,6 +38,7 @@ class GatewayToWorker(_message.Message):
     CHECKPOINT_NOW_FIELD_NUMBER: _ClassVar[int]
     TRIM_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
     PADDING_FIELD_NUMBER: _ClassVar[int]
     BODIES_FIELD_NUMBER: _ClassVar[int]
     batch: Batch
@@ -45,12 +48,13 @@ class GatewayToWorker(_message.Message):
     checkpoint_now: CheckpointNow
     trim: Trim
     finished: _common_pb2.Finished
+    ping: _common_pb2.Ping
     padding: bytes
     bodies: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, batch: _Optional[_Union[Batch, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., preload: _Optional[_Union[Preload, _Mapping]] = ..., checkpoint_now: _Optional[_Union[CheckpointNow, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, batch: _Optional[_Union[Batch, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., preload: _Optional[_Union[Preload, _Mapping]] = ..., checkpoint_now: _Optional[_Union[CheckpointNow, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Batch(_message.Message):
-    __slots__ = ("term", "map_version", "groups", "after", "upto", "marks", "streams", "changes", "credit_bytes")
+    __slots__ = ("term", "map_version", "groups", "after", "upto", "marks", "streams", "changes", "credit_bytes", "stamp_ns", "slot_ns")
     TERM_FIELD_NUMBER: _ClassVar[int]
     MAP_VERSION_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -60,6 +64,8 @@ class Batch(_message.Message):
     STREAMS_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     CREDIT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STAMP_NS_FIELD_NUMBER: _ClassVar[int]
+    SLOT_NS_FIELD_NUMBER: _ClassVar[int]
     term: int
     map_version: int
     groups: bytes
@@ -69,10 +75,12 @@ class Batch(_message.Message):
     streams: _containers.RepeatedCompositeFieldContainer[StreamRows]
     changes: _containers.RepeatedCompositeFieldContainer[_common_pb2.SpecChange]
     credit_bytes: int
-    def __init__(self, term: _Optional[int] = ..., map_version: _Optional[int] = ..., groups: _Optional[bytes] = ..., after: _Optional[bytes] = ..., upto: _Optional[int] = ..., marks: _Optional[_Union[_common_pb2.Marks, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[StreamRows, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[_common_pb2.SpecChange, _Mapping]]] = ..., credit_bytes: _Optional[int] = ...) -> None: ...
+    stamp_ns: int
+    slot_ns: int
+    def __init__(self, term: _Optional[int] = ..., map_version: _Optional[int] = ..., groups: _Optional[bytes] = ..., after: _Optional[bytes] = ..., upto: _Optional[int] = ..., marks: _Optional[_Union[_common_pb2.Marks, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[StreamRows, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[_common_pb2.SpecChange, _Mapping]]] = ..., credit_bytes: _Optional[int] = ..., stamp_ns: _Optional[int] = ..., slot_ns: _Optional[int] = ...) -> None: ...
 
 class StreamRows(_message.Message):
-    __slots__ = ("stream", "rows_body", "places", "times_ns", "hashes_body", "keyed_bits_body", "late_bits_body", "ranks", "counts_rows")
+    __slots__ = ("stream", "rows_body", "places", "times_ns", "hashes_body", "keyed_bits_body", "late_bits_body", "ranks", "counts_rows", "step_ends", "step_stamps_ns")
     STREAM_FIELD_NUMBER: _ClassVar[int]
     ROWS_BODY_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +90,8 @@ class StreamRows(_message.Message):
     LATE_BITS_BODY_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_ROWS_FIELD_NUMBER: _ClassVar[int]
+    STEP_ENDS_FIELD_NUMBER: _ClassVar[int]
+    STEP_STAMPS_NS_FIELD_NUMBER: _ClassVar[int]
     stream: int
     rows_body: int
     places: _common_pb2.Column
@@ -91,7 +101,9 @@ class StreamRows(_message.Message):
     late_bits_body: int
     ranks: _common_pb2.Column
     counts_rows: _containers.RepeatedCompositeFieldContainer[_common_pb2.Column]
-    def __init__(self, stream: _Optional[int] = ..., rows_body: _Optional[int] = ..., places: _Optional[_Union[_common_pb2.Column, _Mapping]] = ..., times_ns: _Optional[_Union[_common_pb2.Column, _Mapping]] = ..., hashes_body: _Optional[int] = ..., keyed_bits_body: _Optional[int] = ..., late_bits_body: _Optional[int] = ..., ranks: _Optional[_Union[_common_pb2.Column, _Mapping]] = ..., counts_rows: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ...) -> None: ...
+    step_ends: bytes
+    step_stamps_ns: bytes
+    def __init__(self, stream: _Optional[int] = ..., rows_body: _Optional[int] = ..., places: _Optional[_Union[_common_pb2.Column, _Mapping]] = ..., times_ns: _Optional[_Union[_common_pb2.Column, _Mapping]] = ..., hashes_body: _Optional[int] = ..., keyed_bits_body: _Optional[int] = ..., late_bits_body: _Optional[int] = ..., ranks: _Optional[_Union[_common_pb2.Column, _Mapping]] = ..., counts_rows: _Optional[_Iterable[_Union[_common_pb2.Column, _Mapping]]] = ..., step_ends: _Optional[bytes] = ..., step_stamps_ns: _Optional[bytes] = ...) -> None: ...
 
 class Assign(_message.Message):
     __slots__ = ("term", "groups", "versions", "silent", "seen", "changes")

@@ -45,7 +45,7 @@ class IngestServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Push(self, request_iterator, context):
-        """One producer of one stream. The producer opens a session, then sends batches.
+        """One producer of one stream. The producer opens a session, then sends batches. Anybody may ask what is wanted here.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,0 +1,94 @@
+"""A query file that can run here, or every complaint, before any process starts."""
+
+from pathlib import Path
+
+from joinery.adapters.settings import in_memory
+from joinery.adapters.sinks.opening import open_sinks
+from joinery.adapters.sources.opening import reader_of
+from joinery.cli.words import size
+from joinery.join.plan import JoinPlan
+from joinery.model.errors import BadSpec, Complaint, UserMustAct
+from joinery.model.spec import JoinQuery, JoinQuerySpec
+
+
+def read_query(path: Path) -> JoinQuerySpec:
+    """The spec of a query file that can run here: its inputs are there, and its outputs replace none of them."""
+    spec = parse(path)
+    plan = JoinPlan.of(spec)
+    complaints = [*_complain_of_sinks(spec, path.parent), *_complain_of_sources(spec, plan, path.parent)]
+    if complaints:
+        raise BadSpec(complaints)
+    files = spec.model_copy(update={"sinks": tuple(sink for sink in spec.sinks if sink.redis_stream is None)})
+    late = spec.late is not None and spec.late.sink.redis_stream is not None
+    open_sinks(files.model_copy(update={"late": None}) if late else files, plan, path.parent)
+    return spec
+
+
+def parse(path: Path) -> JoinQuerySpec:
+    """The spec, as it is run here: what is safe on disk (`wal`) is not there yet, so who said nothing gets `memory`."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no text"
+        raise UserMustAct(f"{path}: found {reason}, wanted a query file; check the path") from error
+    spec = JoinQuery.parse_yaml(text).spec
+    if spec.checkpoint.durability == "wal" and "durability" in spec.checkpoint.model_fields_set:
+        remedy = "wal is not yet there; write durability: memory, or leave it out"
+        raise BadSpec([Complaint("spec.checkpoint.durability", "wal", "memory", remedy)])
+    return in_memory(spec)
+
+
+def outputs(spec: JoinQuerySpec, folder: Path) -> list[Path]:
+    """The files that the query writes, late rows included."""
+    found = [folder / sink.file.path for sink in spec.sinks if sink.file is not None]
+    return found + [path for _, path in late_outputs(spec, folder)]
+
+
+def late_outputs(spec: JoinQuerySpec, folder: Path) -> list[tuple[str, Path]]:
+    """Where the late rows of each stream are written; none: they are only counted."""
+    if spec.late is None or spec.late.sink.file is None:
+        return []
+    path = folder / spec.late.sink.file.path
+    return [(stream.name, path.with_name(f"{path.stem}-{stream.name}{path.suffix}")) for stream in spec.streams]
+
+
+def replaced(spec: JoinQuerySpec, folder: Path) -> list[str]:
+    """What is there already and will be replaced, as people read it."""
+    there = [path for path in outputs(spec, folder) if path.is_file()]
+    return [f"{path} ({size(path.stat().st_size)})" for path in there]
+
+
+def _complain_of_sinks(spec: JoinQuerySpec, folder: Path) -> list[Complaint]:
+    """A sink must not replace what a source reads."""
+    read = {(folder / s.source.file.path).resolve() for s in spec.streams if s.source and s.source.file}
+    wrong = []
+    for place, sink in enumerate(spec.sinks):
+        if sink.file is not None and (folder / sink.file.path).resolve() in read:
+            field = f"spec.sinks[{place}].file.path"
+            wrong.append(Complaint(field, f"{sink.file.path}, a source", "another file", "choose a new name"))
+    for _, path in late_outputs(spec, folder):
+        if path.resolve() in read:
+            found = f"{path}, a source"
+            wrong.append(Complaint("spec.late.sink.file.path", found, "another file", "choose a new name"))
+    return wrong
+
+
+def _complain_of_sources(spec: JoinQuerySpec, plan: JoinPlan, folder: Path) -> list[Complaint]:
+    """Every file is there, and has the columns of its stream."""
+    wrong: list[Complaint] = []
+    for place, (stream, form) in enumerate(zip(spec.streams, plan.formats, strict=True)):
+        if stream.source is None or stream.source.redis_stream is not None:
+            continue
+        field = f"spec.streams[{place}]"
+        try:
+            reader_of(field, stream, form, folder, "").check()
+        except BadSpec as bad:
+            wrong += bad.complaints
+        except UserMustAct as bad:
+            raise UserMustAct(f"{field}.source: {bad}") from bad
+    return wrong
+
+
+def name_of(path: Path) -> str:
+    """The name that the query gives itself."""
+    return JoinQuery.parse_yaml(path.read_text()).metadata.name

@@ -1,0 +1,54 @@
+"""Groups that change owners, for whoever looks: from whom to whom, and for how long the group was not served.
+
+The pause begins when the map that names the new owner is durable, since the old one is not served from then on, and
+ends when the new owner holds the group. An owner that gets its own group again (a restart) is no handover.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from joinery.machine.messages import MoveView
+from joinery.machine.workforce import Workforce
+from joinery.model.ids import GroupId, WorkerId
+from joinery.partition.map import PartitionMap
+
+KEPT: Final = 64
+
+
+class Handovers:
+    """Those under way, and the newest that ended."""
+
+    def __init__(self, workforce: Workforce) -> None:
+        self._workforce = workforce
+        self.changing: dict[GroupId, MoveView] = {}
+        self.done: deque[MoveView] = deque(maxlen=KEPT)
+        self.count = 0
+
+    def began(self, old: PartitionMap | None, new: PartitionMap, groups: Iterable[int], now_ns: int) -> None:
+        """A map is durable in which these groups have new terms; one that changes again keeps its first owner."""
+        for number in groups if old is not None else ():
+            group = GroupId(int(number))
+            source, target = old.owner(group) if old else None, new.owner(group)
+            known = self.changing.get(group)
+            if known is not None:
+                self.changing[group] = replace(known, target=target)
+            elif source is not None and source != target:
+                self.changing[group] = MoveView(
+                    group=group, source=source, target=target, nbytes=self.bytes_of(source, group),
+                    is_planned=self._workforce.is_up(source), begun_ns=now_ns,
+                )  # fmt: skip
+
+    def ended(self, groups: Iterable[int], now_ns: int) -> None:
+        """These groups are served again."""
+        for number in groups:
+            if (move := self.changing.pop(GroupId(int(number)), None)) is not None:
+                self.done.append(replace(move, pause_ns=max(0, now_ns - move.begun_ns)))
+                self.count += 1
+
+    def bytes_of(self, worker: WorkerId, group: GroupId) -> int:
+        """A group's window, as its owner reported it last; 0: not known."""
+        hand = self._workforce.hands.get(worker)
+        parts = hand.report.groups if hand is not None and hand.report is not None else ()
+        return next((part.memory_bytes for part in parts if part.group == group), 0)

@@ -1,0 +1,74 @@
+"""Kernels before they are needed: each is called once with a row, so that none is loaded, or at a first start compiled,
+while rows wait. A gateway or a worker does this before it says that it is there.
+"""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from joinery.flow import ingest
+from joinery.flow.checksum import checksum_of
+from joinery.join.plan import JoinPlan
+from joinery.machine.backlog import Backlog
+from joinery.machine.join_module import JoinModule
+from joinery.machine.log import BEFORE_ALL
+from joinery.machine.messages import Exchange
+from joinery.machine.orders import JoinBatch, ModuleOrder, RestoreGroup, TakeIncrements
+from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term
+from joinery.model.tuples import TupleBatch
+from joinery.window.sliding import Marks
+from joinery.window.watermark import StreamClock
+
+
+def warm_gateway(plan: JoinPlan) -> None:
+    """What a gateway calls for every batch."""
+    for batch in _samples(plan):
+        checksum_of(batch.rows)
+        StreamClock(0).late(ProducerId("nobody"), batch.times)
+    _exchange(plan)
+
+
+def warm_worker(plan: JoinPlan) -> None:
+    """What a worker calls for every batch; a query that runs in order needs ranks, so its first batch does it."""
+    if plan.runs_in_order:
+        return
+    module, groups = JoinModule(plan), tuple(GroupId(group) for group in range(plan.partitions))
+    for group in groups:
+        _do(module, RestoreGroup(group, MapVersion(1), (), None, ()))
+    _do(module, JoinBatch(_exchange(plan)))
+    _do(module, TakeIncrements(groups))
+
+
+def _do(module: JoinModule, order: ModuleOrder) -> None:
+    for _ in module.perform(order):
+        pass
+
+
+def _exchange(plan: JoinPlan) -> Exchange:
+    """A message with one row of each stream, all with the same key."""
+    groups, after, marks = np.arange(plan.partitions), np.full(plan.partitions, BEFORE_ALL), Marks((0,) * plan.streams)
+    backlog = Backlog(plan.partitions, RecordNo(0))
+    backlog.add(_samples(plan), marks)
+    batches = backlog.batch(groups, after, RecordNo(0))
+    return Exchange(Term(1), MapVersion(1), groups, after, RecordNo(0), marks, batches, ())
+
+
+def _samples(plan: JoinPlan) -> list[TupleBatch]:
+    rows = (
+        pa.RecordBatch.from_arrays([_value(f.type) for f in form.schema], schema=form.schema) for form in plan.formats
+    )
+    return [ingest.read(form, batch, first_place=0) for form, batch in zip(plan.formats, rows, strict=True)]
+
+
+def _value(kind: pa.DataType) -> pa.Array:
+    """A column of one row."""
+    if pa.types.is_string(kind):
+        return pa.array(["a text"], kind)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.array([bytes(kind.byte_width)], kind)
+    if pa.types.is_binary(kind):
+        return pa.array([b"bytes"], kind)
+    if pa.types.is_boolean(kind):
+        return pa.array([True], kind)
+    return pa.array([Decimal(0) if pa.types.is_decimal(kind) else 0], kind)
