@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help venv python run test lint bench figures simulate lock clean
+.PHONY: help venv python run test lint bench bench-peers figures simulate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -28,8 +28,8 @@ $(READY): requirements/dev.lock pyproject.toml | python
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-run: $(READY) ## join two generated streams with every method and check each result
-	@$(BIN)/python examples/00-core-join/join.py
+run: $(READY) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
+	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
 test: $(READY) ## every test (six to ten minutes on 2 cores)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -40,8 +40,11 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## the core beside a C program, into build/bench.json (about three minutes; a quick look: make bench ARGS=--quick)
+bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about eight minutes; a quick look: make bench ARGS=--quick)
 	@$(BIN)/python -m bench $(ARGS)
+
+bench-peers: $(READY) ## the service beside Flink, Spark and DataFusion, into build/bench-peers.json (first time 20 minutes; a quick look: ARGS=--quick)
+	@$(BIN)/python -m bench.peers $(ARGS)
 
 figures: $(READY) ## the papers' figures that the simulator draws, as PNG and CSV, into build/figures/ (about two minutes)
 	@$(BIN)/python -m bench.figures $(ARGS)

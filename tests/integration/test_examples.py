@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from tests.integration.test_run import joinery
 
@@ -25,3 +26,15 @@ def test_orders_and_fulfilments(tmp_path: Path) -> None:
         expected = connection.execute(TRUTH.format(folder=folder)).fetchall()
         found = connection.execute(f"select * from '{folder}/results.csv'").fetchall()
     assert Counter(expected) == Counter(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["02-network-links", "03-auction-bids", "04-temperature-humidity", "05-three-way-trades"]
+)
+def test_a_generated_example_is_exact(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLES / name, folder)
+    done = joinery("run", str(folder / "query.yaml"), "--verify")
+    assert 0 == done.returncode, done.stderr
+    assert "missing 0, extra 0, duplicate 0" in done.stdout
+    assert "checked 0 results" not in done.stdout

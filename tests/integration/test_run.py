@@ -1,8 +1,13 @@
 """`joinery run` with Parquet sources and sink: real processes, real gRPC, real Redis; the truth is DuckDB's."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +74,40 @@ def write_query(folder: Path, kind: str, **more: Any) -> Path:
     return path
 
 
+COMMAND = [sys.executable, "-c", "from joinery.cli.main import app; app()"]
+
+
 def joinery(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from joinery.cli.main import app; app()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
+
+
+def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+
+
+def children(pid: int) -> dict[str, int]:
+    """The processes of a run that is under way, by name."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_text().split("\0")
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if parent == pid and "--name" in words:
+            found[words[words.index("--name") + 1]] = int(folder.name)
+    return found
+
+
+def parts(folder: Path) -> list[Path]:
+    return list(folder.glob("*.parts*"))
 
 
 def truth(folder: Path, kind: str) -> Counter[tuple[Any, ...]]:
@@ -111,3 +147,140 @@ def test_a_sink_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     write_input(tmp_path)
     done = joinery("run", str(write_query(tmp_path, "inner", sinks=[{"file": {"path": "a.parquet/out.csv"}}])))
     assert (1, True) == (done.returncode, "Not a directory" in done.stderr)
+
+
+def test_without_a_word_about_durability_the_log_is_in_memory(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    done = joinery("run", str(write_query(tmp_path, "inner", checkpoint={"interval": "200ms"})))
+    assert 0 == done.returncode, done.stderr
+
+
+def test_the_summary_tells_rows_results_workers_and_where_they_are(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    late = {"sink": {"file": {"path": "late.csv"}}}
+    done = joinery("run", str(write_query(tmp_path, "inner", replicas=2, late=late)), "--json")
+    assert 0 == done.returncode, done.stderr
+    told = json.loads(done.stdout)
+    wanted = truth(tmp_path, "inner").total()
+    assert ("trial", "done", {"a": ROWS, "b": ROWS}) == (told["query"], told["state"], told["rows"])
+    assert (wanted, wanted, [2]) == (
+        told["results"],
+        told["delay"]["results"],
+        [one["workers"] for one in told["degree"]],
+    )
+    assert 0 < told["delay"]["p50"] <= told["delay"]["p99"] <= told["delay"]["max"] < told["seconds"]
+    assert told["delay"]["mean"] <= told["delivery"]["mean"]
+    assert [
+        "trial: done in",
+        f"  rows in  a {ROWS:,}, b {ROWS:,}",
+        f"  results  {wanted:,} in {tmp_path / 'out.parquet'}",
+    ] == [
+        line[: len(start)]
+        for line, start in zip(
+            done.stderr.splitlines()[-5:],
+            (
+                "trial: done in",
+                f"  rows in  a {ROWS:,}, b {ROWS:,}",
+                f"  results  {wanted:,} in {tmp_path / 'out.parquet'}",
+            ),
+            strict=False,
+        )
+    ]
+
+
+def test_late_rows_are_counted_and_it_is_said_where_they_are(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    times = pq.read_table(tmp_path / "a.parquet").column("ts").to_numpy().copy()
+    times[[100, 200, 300]] -= 5000
+    table = pq.read_table(tmp_path / "a.parquet").set_column(2, "ts", pa.array(times))
+    pq.write_table(table, tmp_path / "a.parquet")
+    late = {"sink": {"file": {"path": "late.csv"}}}
+    done = joinery("run", str(write_query(tmp_path, "inner", late=late)), "--json")
+    told = json.loads(done.stdout)["late"]
+    written = (tmp_path / "late-a.csv").read_text().splitlines()
+    assert ({"a": 3, "b": 0}, str(tmp_path / "late-a.csv")) == (told["rows"], told["files"]["a"])
+    assert 1 + 3 == len(written)
+    assert f"3 rows (a 3) in {tmp_path / 'late-a.csv'}" in done.stderr
+
+
+def test_quiet_is_quiet(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    done = joinery("run", str(write_query(tmp_path, "inner")), "--quiet")
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_file_that_will_be_replaced_is_named_first_or_refused(tmp_path: Path) -> None:
+    write_input(tmp_path)
+    (tmp_path / "out.parquet").write_text("old")
+    query = str(write_query(tmp_path, "inner"))
+    refused = joinery("run", query, "--no-clobber")
+    assert (2, True, "old") == (
+        refused.returncode, "--no-clobber: found" in refused.stderr, (tmp_path / "out.parquet").read_text(),
+    )  # fmt: skip
+    done = joinery("run", query)
+    assert f"{tmp_path / 'out.parquet'} (3 B) is there, and will be replaced" in done.stderr.splitlines()[0]
+    assert truth(tmp_path, "inner").total() == pq.read_metadata(tmp_path / "out.parquet").num_rows
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (lambda folder: (folder / "b.parquet").unlink(), "found no file"),
+        (lambda folder: (folder / "b.parquet").write_text("nonsense"), "found what cannot be read"),
+        (lambda folder: pq.write_table(pa.table({"k": [1], "n": [1]}), folder / "b.parquet"), "ts"),
+    ],
+)
+def test_a_bad_input_is_refused_before_a_process_starts(
+    break_it: Callable[[Path], None], said: str, tmp_path: Path
+) -> None:
+    write_input(tmp_path)
+    break_it(tmp_path)
+    done = joinery("run", str(write_query(tmp_path, "inner")))
+    assert (2, True, True) == (done.returncode, "spec.streams[1].source" in done.stderr, said in done.stderr), (
+        done.stderr
+    )
+    assert "gateway" not in done.stderr
+
+
+def slow(folder: Path) -> Path:
+    """A run that takes a while: rows come as fast as their times say."""
+    write_input(folder)
+    path = write_query(folder, "inner", replicas=2)
+    query = yaml.safe_load(path.read_text())
+    for stream in query["spec"]["streams"]:
+        stream["source"]["pace"] = "time"
+    path.write_text(yaml.safe_dump(query))
+    return path
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_leaves_no_process_and_no_half_written_file(how: signal.Signals, tmp_path: Path) -> None:
+    run = started("run", str(slow(tmp_path)))
+    until(lambda: bool(parts(tmp_path)))
+    pids = list(children(run.pid).values())
+    run.send_signal(how)
+    _, said = run.communicate(timeout=60)
+    assert (1, []) == (run.returncode, parts(tmp_path))
+    assert "trial: stopped after" in said
+    assert [] == [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_collector_that_is_killed_ends_the_run_and_leaves_no_parts(tmp_path: Path) -> None:
+    run = started("run", str(slow(tmp_path)))
+    until(lambda: bool(parts(tmp_path)))
+    os.kill(children(run.pid)["collector"], signal.SIGKILL)
+    _, said = run.communicate(timeout=60)
+    assert (1, [], False) == (run.returncode, parts(tmp_path), (tmp_path / "out.parquet").exists())
+    assert "the collector was killed (SIGKILL)" in said
+
+
+def test_a_worker_that_is_killed_is_mentioned_and_the_output_is_exact(tmp_path: Path) -> None:
+    run = started("run", str(slow(tmp_path)))
+    until(lambda: bool(parts(tmp_path)) and "worker-1" in children(run.pid))
+    time.sleep(3)
+    os.kill(children(run.pid)["worker-1"], signal.SIGKILL)
+    _, said = run.communicate(timeout=100)
+    assert 0 == run.returncode, said
+    assert "worker-1 was killed (SIGKILL); another one takes its place" in said
+    found = Counter(tuple(row.values()) for row in pq.read_table(tmp_path / "out.parquet").to_pylist())
+    assert truth(tmp_path, "inner") == found

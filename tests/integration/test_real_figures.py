@@ -1,0 +1,71 @@
+"""The shapes of the papers' figures with real, throttled processes, on fewer rates than the figures themselves.
+
+Each test makes its own runs: side by side where they are several, since throttled processes mostly sleep.
+"""
+
+import pytest
+
+from bench.figures import real_runs as lab
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def test_figures_5_and_6_delay_is_flat_below_the_knee_steep_above_and_the_knee_grows_with_workers() -> None:
+    curves = lab.delay_over_rate((700.0, 1200.0, 1560.0, 1950.0, 2440.0), measure_s=6.0)
+    knees = [lab.knee_of(curves[workers]) for workers in (1, 2, 3)]
+    assert knees[0] * 1.4 < knees[1]
+    assert knees[1] * 1.2 < knees[2]
+    for points in curves.values():
+        below = lab.level_of(points)
+        level = sum(below) / len(below)
+        assert len(below) >= 2
+        assert [] == [delay for delay in below if not 0.5 * level <= delay <= 1.5 * level]
+        above = [one.delay_s for one in points if one.rate_hz >= 1.2 * lab.knee_of(points)]
+        assert [] != above
+        assert [] == [delay for delay in above if delay < 5 * level]
+
+
+def test_figure_8_fine_tuning_takes_the_delay_down_at_least_five_times() -> None:
+    found = lab.fine_tuning()
+    assert found[False].delay_s >= 5 * found[True].delay_s
+
+
+def test_figures_12_and_7_11_communication_spreads_with_the_rate_unless_turns_are_known_and_windows_are_linear() -> (
+    None
+):
+    rates = (500.0, 1000.0, 2000.0)
+    found = lab.communication_over_rate(rates)
+    unknown, known = ([lab.spread(lab.received(one)) for one in found[turns]] for turns in (False, True))
+    assert sorted(unknown) == unknown
+    assert unknown[-1] > 2 * unknown[0]
+    assert [] == [pair for pair in zip(known, unknown, strict=True) if pair[0] > pair[1] / 2]
+    for points in found.values():
+        means = [sum(one.windows) / len(one.windows) for one in points]
+        assert lab.square([one.rate_hz for one in points], means) > 0.95
+        assert means[0] * 3 < means[-1] < means[0] * 5  # through the origin, too: the rates are 1 : 4
+        assert [] == [one.windows for one in points if max(one.windows) > 1.5 * min(one.windows)]
+
+
+def test_figure_7_13_communication_falls_per_worker_and_rises_linearly_in_sum() -> None:
+    found = lab.communication_over_workers()
+    sums = [sum(found[workers].communication) for workers in (1, 2, 3, 4)]
+    shares = [total / workers for workers, total in enumerate(sums, 1)]
+    assert shares[-1] < 0.9 * shares[0]
+    assert [] == [n for n in range(3) if shares[n + 1] > 1.05 * shares[n]]
+    assert sorted(sums) == sums
+    assert lab.square([1, 2, 3, 4], sums) > 0.95
+
+
+def test_figures_13_and_14_delay_rises_and_communication_falls_with_the_epoch() -> None:
+    epochs = (0.25, 1.0, 2.0)
+    found = lab.over_epochs(epochs)
+    delays = [found[epoch].delay_s for epoch in epochs]
+    assert sorted(delays) == delays
+    assert 0.4 <= lab.slope(epochs, delays) <= 1.0
+    times = [sum(found[epoch].communication) for epoch in epochs]
+    assert times[-1] < 0.8 * times[0]
+
+
+def test_section_v_b_the_gateways_buffer_shrinks_with_sub_groups_as_the_paper_says() -> None:
+    for n_g, point in lab.gateway_buffer().items():
+        assert lab.expected_peak(point) == pytest.approx(point.peak_bytes, rel=0.15), f"{n_g} sub-groups"
