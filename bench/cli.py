@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bench import steady, throughput
+from bench import service, steady, throughput
 from bench.answer import BenchError
 from bench.lab import HEADLINE, Lab, described, headline
 from bench.report import Metric, table, write_json
@@ -52,7 +52,8 @@ def jobs() -> list[Job]:
             found.append(Job(("core.hash.memory_factor",), partial(throughput.memory, name="U1")))
     growth = ("core.hash.window_growth", "core.hash.window_growth.small")
     tuning = ("core.fine_tuning.speedup", "core.nested_loop.comparisons_per_s")
-    return [*found, Job(growth, steady.window_growth), Job(tuning, steady.fine_tuning)]
+    core = [*found, Job(growth, steady.window_growth), Job(tuning, steady.fine_tuning)]
+    return [*core, Job(service.FAST_NAMES, service.fast), Job(service.SLOW_NAMES, service.slow)]
 
 
 _IDS: Final = ("tuples_per_s", "ratio_to_c", "ingest.tuples_per_s")

@@ -94,11 +94,13 @@ def count_pairs(streams: list[pa.RecordBatch], window_us: int) -> int:
 
 def loaded(files: Files) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """The files as one Arrow batch per stream."""
-    first, second = (_columns(np.fromfile(files.folder / f"s{number}.raw", RECORD)) for number in (1, 2))
+    first, second = (packed_columns(files.folder / f"s{number}.raw") for number in (1, 2))
     return first, second
 
 
-def _columns(packed: NDArray[np.void]) -> pa.RecordBatch:
+def packed_columns(path: Path) -> pa.RecordBatch:
+    """A file of packed records as columns."""
+    packed: NDArray[np.void] = np.fromfile(path, RECORD)
     text = pa.py_buffer(np.ascontiguousarray(packed["payload"]))
     payload = pa.Array.from_buffers(pa.binary(PAYLOAD_BYTES), packed.size, [None, text])
     plain = {name: pa.array(np.ascontiguousarray(packed[name])) for name in ("ts", "key")}

@@ -14,6 +14,8 @@ from joinery.generate.workloads import WORKLOADS, Workload
 
 HEADLINE = ("U1", "B7", "B8")
 """The workloads that are joined beside the C program."""
+LATENCY = "L1"
+"""The workload whose rows come at their times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def small(workload: Workload, factor: int) -> Workload:
 
 def headline(factor: int) -> dict[str, Workload]:
     """The workloads by name, with that many times fewer rows."""
-    return {name: small(WORKLOADS[name], factor) if factor > 1 else WORKLOADS[name] for name in HEADLINE}
+    return {name: small(WORKLOADS[name], factor) if factor > 1 else WORKLOADS[name] for name in (*HEADLINE, LATENCY)}
 
 
 def described(workload: Workload) -> str:

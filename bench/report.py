@@ -53,6 +53,8 @@ GOALS: Final = (
     Goal(r"core\.hash\.window_growth(\.\w+)?", "<=", 1.3),
     Goal(r"core\.hash\.memory_factor", "<=", 1.6),
     Goal(r"core\.fine_tuning\.speedup", ">=", 5),
+    Goal(r"service\.U1\.ratio_to_flink", ">=", 10),
+    Goal(r"service\.U1\.ratio_to_datafusion", ">=", 1.5),
 )
 
 
