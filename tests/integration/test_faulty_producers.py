@@ -27,11 +27,9 @@ from tests.support.faults import PATIENCE_S, resident_bytes, until
 from tests.support.running import SCHEMA, running, write_query
 
 FIELDS = pa.schema([("k", pa.int64()), ("n", pa.int64()), ("s", pa.string()), ("ts", pa.int64())])
-HOUR = [
-    {"name": name, "schema": dict(SCHEMA), "window": "1s", "time": {"column": "ts", "unit": "ms", "lateness": "1h"}}
-    for name in "ab"
-]
-"""Rows may come in any order: producers come and go in these tests."""
+TIME = {"column": "ts", "unit": "ms", "lateness": "1h", "idleTimeout": "1s"}
+HOUR = [{"name": name, "schema": dict(SCHEMA), "window": "1s", "time": dict(TIME)} for name in "ab"]
+"""Rows may come in any order: producers come and go in these tests, and nobody waits long for one that is silent."""
 SELECT = ["a.n as x", "b.n as y"]
 
 

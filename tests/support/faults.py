@@ -25,10 +25,10 @@ PAIR = "a.k = b.k and ((a.ts between b.ts - 300 and b.ts) or (b.ts between a.ts 
 OLD = "k,n\nfrom an earlier run\n"
 
 
-def until(is_so: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:
+def until(is_so: Callable[[], bool], what: str, seconds: float = PATIENCE_S, seen: object = "") -> None:
     end = time.monotonic() + seconds
     while not is_so():
-        assert time.monotonic() < end, f"it did not come: {what}"
+        assert time.monotonic() < end, f"it did not come: {what}; {seen}"
         time.sleep(0.02)
 
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from joinery.flow.words import words_of, words_wide
+from joinery.model.tuples import I64Array
 from joinery.model.views import readonly
 
 _LANES: Final = 4
@@ -21,21 +23,31 @@ _HALF: Final = np.uint64(32)
 
 def checksum_of(rows: pa.RecordBatch) -> int:
     """Of the rows as they are sent, 32 bits; 0 without rows, because who only ends may not know the columns."""
-    return checksum(rows.serialize()) if rows.num_rows else 0
+    if not rows.num_rows:
+        return 0
+    sums = np.array([_of_column(column) for column in rows.columns], np.uint64)
+    return int(_mixed(readonly(sums), np.uint64(rows.num_rows)) >> _HALF)
 
 
-def checksum(data: pa.Buffer) -> int:
-    """32 bits of any bytes."""
-    words, rest = divmod(data.size, 8)
-    tail = np.zeros(1, np.uint64)
-    tail.view(np.uint8)[:rest] = np.frombuffer(data, np.uint8, rest, words * 8) if rest else 0
-    whole = np.frombuffer(data, np.uint64, words) if words else np.empty(0, np.uint64)
-    return int(_mixed(readonly(whole), tail[0], np.uint64(data.size)))
+def _of_column(column: pa.Array) -> int:
+    words = words_wide(column.type)
+    if words and not column.null_count:
+        return _sum(words_of(column, words))
+    return _of_bytes(pa.RecordBatch.from_arrays([column], names=["c"]).serialize())
+
+
+def _of_bytes(data: pa.Buffer) -> int:
+    """Arrow fills its messages up to whole words."""
+    return _sum(np.frombuffer(data, np.int64))
+
+
+def _sum(words: I64Array) -> int:
+    return int(_mixed(readonly(words.view(np.uint64)), np.uint64(words.size)))
 
 
 @njit(cache=True, nogil=True)
-def _mixed(words: NDArray[np.uint64], tail: np.uint64, size: np.uint64) -> np.uint64:
-    a, b, c, d = size ^ _M1, size ^ _M2, tail ^ _M1, tail ^ _M2
+def _mixed(words: NDArray[np.uint64], size: np.uint64) -> np.uint64:
+    a, b, c, d = size ^ _M1, size ^ _M2, size + _M1, size + _M2
     whole = words.size - words.size % _LANES
     for k in range(0, whole, _LANES):
         a = _fold(a ^ words[k])
@@ -44,8 +56,7 @@ def _mixed(words: NDArray[np.uint64], tail: np.uint64, size: np.uint64) -> np.ui
         d = _fold(d ^ words[k + 3])
     for k in range(whole, words.size):
         a = _fold(a ^ words[k])
-    a = _stir(_stir(_stir(_stir(a) ^ b) ^ c) ^ d)
-    return a >> _HALF
+    return _stir(_stir(_stir(_stir(a) ^ b) ^ c) ^ d)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -9,18 +9,17 @@ keep the GIL: they take some 10 us, and getting it back from a thread that encod
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from joinery.flow.words import words_of, words_wide
 from joinery.model.tuples import I64Array, Order, TupleBatch
 from joinery.model.views import readonly
 from joinery.partition.hashing import groups_of
 
-_WORD: Final = 8
 Flags = NDArray[np.bool_]
 
 
@@ -84,11 +83,11 @@ def _assembled(pieces: list[_Piece], total: int) -> TupleBatch:
             _move(readonly(column), piece.rows, piece.to, width, out)
         return out
 
-    def flags(columns: Sequence[Flags | None]) -> Flags | None:
-        """A missing column is one of rows that are keyed, or not late."""
+    def flags(columns: Sequence[Flags | None], *, missing: bool) -> Flags | None:
+        """`missing` is what a batch without the column means: keyed, or not late."""
         if all(column is None for column in columns):
             return None
-        out = np.full(total, columns is keyed)
+        out = np.full(total, missing)
         for piece, column in zip(pieces, columns, strict=True):
             if column is not None:
                 out[piece.to] = column[piece.rows]
@@ -96,23 +95,22 @@ def _assembled(pieces: list[_Piece], total: int) -> TupleBatch:
 
     def column(number: int) -> pa.Array:
         parts = [batch.rows.column(number) for batch in batches]
-        words = _words_wide(parts[0].type)
+        words = words_wide(parts[0].type)
         if not words or any(part.null_count for part in parts):
             return _taken(parts, pieces, total)
-        whole = moved([_words_of(part, words) for part in parts], words)
+        whole = moved([words_of(part, words) for part in parts], words)
         return pa.Array.from_buffers(parts[0].type, total, [None, pa.py_buffer(whole)])
 
-    keyed = [batch.keyed for batch in batches]
     orders = [batch.order for batch in batches if batch.order is not None]
     return TupleBatch(
         stream=stream,
         times=moved([batch.times for batch in batches]),
         hashes=moved([batch.hashes.view(np.int64) for batch in batches]).view(np.uint64),
         words=moved([batch.words for batch in batches]),
-        keyed=flags(keyed),
+        keyed=flags([batch.keyed for batch in batches], missing=True),
         places=moved([batch.places for batch in batches]),
         rows=pa.RecordBatch.from_arrays([column(number) for number in range(len(schema))], schema=schema),
-        late=flags([batch.late for batch in batches]),
+        late=flags([batch.late for batch in batches], missing=False),
         order=_ordered(orders, moved) if orders else None,
     )
 
@@ -130,19 +128,6 @@ def _taken(columns: list[pa.Array], pieces: list[_Piece], total: int) -> pa.Arra
         index[piece.to] = piece.rows + first
         first += len(piece.batch)
     return pa.concat_arrays(columns).take(pa.array(index))
-
-
-def _words_wide(kind: pa.DataType) -> int:
-    """How many words a value takes; 0: it has no fixed width of whole words."""
-    if pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind):
-        return 0 if kind.byte_width % _WORD else kind.byte_width // _WORD
-    return int(pa.types.is_primitive(kind) and not pa.types.is_boolean(kind) and kind.bit_width == 8 * _WORD)
-
-
-def _words_of(column: pa.Array, words: int) -> I64Array:
-    if not len(column):
-        return np.empty(0, np.int64)
-    return np.frombuffer(column.buffers()[1], np.int64, len(column) * words, column.offset * words * _WORD)
 
 
 @njit(cache=True)

@@ -39,6 +39,7 @@ from joinery.model.spec import JoinQuerySpec
 
 MAX_UNSENT_BYTES: Final = 64 << 20
 """No record is cut while so many bytes wait for workers: producers wait for their acknowledgements instead."""
+FENCED: Final = "this session is fenced: another one was opened under its name; stop"
 LOST_AFTER: Final = 1.5
 """A worker that was silent for so many reorganization epochs is lost."""
 
@@ -255,8 +256,12 @@ class GatewayMachine:
         return [*away, *self.placement.tell_collector(), self.watch.ping(peer, now_ns)]
 
     def _open_session(self, peer: Peer, message: messages.Open, now_ns: int) -> list[Order]:
+        older = self.intake.sessions.peer_of((message.stream, message.name)) if message.name else None
         answer = self.intake.sessions.open(peer, message, self.intake.head, self.term, now_ns)
-        return [] if answer is None else [Send(peer, answer)]
+        made: list[Order] = [] if answer is None else [Send(peer, answer)]
+        if isinstance(answer, messages.Opened) and older not in (None, peer):
+            made.append(Send(older, messages.Refuse(None, FENCED)))  # what it has waiting is dropped: it must know
+        return made
 
     # --- workers
 

@@ -59,8 +59,9 @@ class Retention:
             self._kept.append(_Kept(results.groups, results.after, results.versions, results.upto))
         entry = self._kept[-1]
         entry.results.append(results)
-        entry.nbytes += results.nbytes
-        self.nbytes += results.nbytes
+        size = results.nbytes
+        entry.nbytes += size
+        self.nbytes += size
         if results.last:
             current = self._versions[results.groups] == results.versions
             self._produced[results.groups[current]] = results.upto

@@ -166,6 +166,14 @@ def test_workers_are_sent_what_is_durable_in_their_slots(driver: Driver) -> None
     assert {PEER0, PEER1} == {peer for peer, _ in sent(driver.tick(SECOND // 1000), Exchange)}
 
 
+def test_a_session_that_is_taken_over_is_told_because_what_it_has_waiting_is_dropped(driver: Driver) -> None:
+    again = Peer("again")
+    made = driver.say(again, messages.Open(0, ProducerId(A)))
+    ((peer, refused),) = sent(made, messages.Refuse)
+    assert (A, None, None) == (peer, refused.sequence, refused.expected)
+    assert "fenced" in refused.reason
+
+
 def test_one_record_is_written_at_a_time(driver: Driver) -> None:
     driver.push(A, 0, (1, 1))
     assert [] == of(driver.push(B, 0, (1, 1)), orders.AppendRecord)
