@@ -1,1 +1,1 @@
-"""The papers' figures, drawn from the load simulator: `python -m bench.figures`."""
+"""The papers' figures, from the load simulator and from real processes: `python -m bench.figures`."""

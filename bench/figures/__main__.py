@@ -51,7 +51,8 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench.figures",
-        description="Draw the papers' figures from the load simulator (about two minutes).",
+        description="Draw the papers' figures: from the load simulator (two minutes), and those whose names begin with "
+        "real- with real processes (five minutes; other work on the machine disturbs them).",
     )
     add = parser.add_argument
     names = ", ".join(figure.name for figure in CATALOGUE)

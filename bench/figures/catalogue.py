@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.figures import experiments as lab
+from bench.figures import real
 from bench.figures.experiments import Point, curve, point
 from bench.figures.rules import beta_rule
 from bench.figures.style import drawing, labelled, line, paper_points
@@ -170,6 +171,14 @@ CATALOGUE: Final = (
     Figure("communication-over-workers", "11 / 7.13", communication_by_workers),
     Figure("adaptive-degree", "11 / 7.14", adaptive_degree),
     Figure("beta-rule", "ours", beta_rule),
+    Figure("real-delay-over-rate", "5, 6 / 7.7, real", real.delay_over_rate),
+    Figure("real-delay-fine-tuning", "8 / 7.8b, real", real.delay_by_tuning),
+    Figure("real-communication-over-rate", "12 / 7.10, real", real.communication_by_rate),
+    Figure("real-window-sizes", "7.11, real", real.window_sizes),
+    Figure("real-communication-over-workers", "11 / 7.13, real", real.communication_by_workers),
+    Figure("real-delay-over-epoch", "13 / 7.15a, real", real.delay_by_epoch),
+    Figure("real-communication-over-epoch", "14 / 7.15b, real", real.communication_by_epoch),
+    Figure("real-gateway-buffer", "V.B, real", real.gateway_buffer),
 )
 
 

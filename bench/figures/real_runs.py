@@ -5,7 +5,9 @@ fewer rates. Nothing is tuned per figure; what a figure needs besides (a capped 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -14,8 +16,8 @@ from bench.figures.rig import ROW_BYTES, Point, Setup, ladder, rig, side_by_side
 from joinery.flow.buffer_bound import peak_buffer
 from joinery.model.errors import require
 
-PER_WORKER: Final = (640.0, 1000.0, 1250.0, 1560.0, 1950.0, 2440.0)
-"""Rates of each stream, for each worker; from the third on each is 1.25 times the one before."""
+PER_WORKER: Final = (500.0, 1000.0, 1300.0, 1600.0, 1900.0, 2200.0, 2600.0)
+"""Rates of each stream, for each worker."""
 TUNING_HZ: Final = 4000.0
 TUNING_WORKERS: Final = 3
 LINK: Final = 512e3
@@ -27,17 +29,47 @@ SUBGROUPS: Final = (1, 2, 4, 8)
 BUFFER_HZ: Final = 1000.0
 BUFFER_T_D_S: Final = 2.0
 KNEE: Final = 3.0
-"""The knee is the greatest rate whose delay is at most so many times the least one. (A batch takes up to t_d to join, so
+"""The knee is the rate at which the delay passes so many times its least value. (A batch takes up to t_d to join, so
 below the knee the delay rises to twice its least value.)"""
+OVER: Final = 1.2
 
 
-def delay_over_rate(per_worker: Sequence[float] = PER_WORKER, measure_s: float = 8.0) -> dict[int, list[Point]]:
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Delay over rate for some workers."""
+
+    points: tuple[Point, ...]
+    """Rising rates, up to the first whose delay is above KNEE times the least."""
+    over: Point
+    """At OVER times the knee, begun anew."""
+
+    @property
+    def knee_hz(self) -> float:
+        return knee_of(self.points)
+
+    @property
+    def level(self) -> list[float]:
+        """The delays up to 0.8 of the knee."""
+        return [one.delay_s for one in self.points if one.rate_hz <= 0.8 * self.knee_hz]
+
+
+def delay_over_rate(per_worker: Sequence[float] = PER_WORKER) -> dict[int, Curve]:
     """5, 6 / 7.7: rising rates on the same processes, for 1, 2 and 3 workers."""
-    rates = {n: [n * rate for rate in per_worker] for n in (1, 2, 3)}
-    return side_by_side({n: partial(ladder, Setup(workers=n), rates[n], measure_s=measure_s) for n in rates})
+    return side_by_side({n: partial(_over_the_knee, n, per_worker) for n in (1, 2, 3)})
 
 
-def fine_tuning(measure_s: float = 8.0) -> dict[bool, Point]:
+def _over_the_knee(workers: int, per_worker: Sequence[float]) -> Curve:
+    points: list[Point] = []
+    with rig(Setup(workers=workers)) as running:
+        for rate in per_worker:
+            points.append(running.point(workers * rate))
+            if points[-1].delay_s > KNEE * min(one.delay_s for one in points):
+                break
+        running.rest()
+        return Curve(tuple(points), running.point(OVER * knee_of(points), measure_s=8.0))
+
+
+def fine_tuning(measure_s: float = 10.0) -> dict[bool, Point]:
     """8 / 7.8b: the same rate with and without fine tuning."""
     setups = {tuned: Setup(workers=TUNING_WORKERS, fine_tuning=tuned) for tuned in (False, True)}
     runs = {tuned: partial(ladder, setup, [TUNING_HZ], measure_s=measure_s) for tuned, setup in setups.items()}
@@ -87,18 +119,13 @@ def _buffered(n_g: int) -> Point:
 
 
 def knee_of(points: Sequence[Point]) -> float:
-    """The last rate before the delay leaves KNEE times its least value."""
-    bound, knee = KNEE * min(one.delay_s for one in points), 0.0
-    for one in points:
-        if one.delay_s > bound:
-            break
-        knee = one.rate_hz
-    return knee
-
-
-def level_of(points: Sequence[Point], share: float = 0.8) -> list[float]:
-    """The delays at most at this share of the knee."""
-    return [one.delay_s for one in points if one.rate_hz <= share * knee_of(points)]
+    """Where the delay passes KNEE times its least value, between two rates by its logarithm; never: the last rate."""
+    bound = KNEE * min(one.delay_s for one in points)
+    for before, after in pairwise(points):
+        if after.delay_s > bound:
+            share = np.log(bound / before.delay_s) / np.log(after.delay_s / before.delay_s)
+            return float(before.rate_hz + share * (after.rate_hz - before.rate_hz))
+    return points[-1].rate_hz
 
 
 def received(point: Point) -> list[float]:
@@ -150,4 +177,5 @@ def row_of(point: Point) -> Mapping[str, object]:
         "communication": " ".join(f"{one.communication:.4f}" for one in point.shares),
         "window_bytes": " ".join(f"{one:.0f}" for one in point.windows),
         "load_average": round(point.load, 1),
+        "late_ms": round(point.late_s * 1e3, 1),
     }

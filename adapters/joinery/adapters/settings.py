@@ -42,6 +42,8 @@ class Settings:
 
     durability: str = ""
     """In place of the query's; empty: as the query says."""
+    speed_file: Path | None = None
+    """A worker's comparisons per second, in place of the query's, for tests; it may change while it runs."""
     reflection: bool = False
     """Whether the server tells its services to whoever asks."""
 
@@ -74,6 +76,7 @@ def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
     parser.add_argument("--with-parent", type=int, default=0, help="end when the parent, which has this id, ends")
     parser.add_argument("--record", type=Path, help="folder to record the input in, for joinery verify")
     parser.add_argument("--durability", default="", choices=("", "memory"), help="in place of the query's")
+    parser.add_argument("--speed-file", type=Path, help="file with this worker's comparisons per second, for tests")
     parser.add_argument("--reflection", action="store_true", help="serve gRPC reflection, for grpcurl and the like")
     settings = Settings(**vars(parser.parse_args(arguments)))
     if settings.with_parent:

@@ -80,6 +80,8 @@ class Refusals:
         source = self._sources[caller(to)]
         if source[0] in self._ended:
             return True
+        if self._opened.get((process.instance, source), (to, 0))[0] != to:
+            return True  # another session was opened
         push = self._pushed.get((process.instance, to))
         if push is None or refusal.sequence is None:
             return False

@@ -14,7 +14,7 @@ from joinery.machine.join_module import JoinModule
 from joinery.machine.warming import warm_worker
 from joinery.machine.worker import WorkerMachine
 from joinery.model.ids import COLLECTOR, GATEWAY, WorkerId
-from joinery.worker.pacing import paced
+from joinery.worker.pacing import paced, speed_of
 
 
 def wired() -> Process:
@@ -27,8 +27,7 @@ def wired() -> Process:
     store = RedisCheckpoints(connect(settings.redis), settings.stored_as)
     machine = WorkerMachine(spec, WorkerId(settings.name))
     process = Process(machine, Calls(instance=settings.instance, checkpoints=store), recorder=tracer(settings.name))
-    speed = None if spec.worker.speed == "unlimited" else float(spec.worker.speed)
-    process.joining(paced(JoinModule(plan).perform, speed))
+    process.joining(paced(JoinModule(plan).perform, speed_of(spec, settings.speed_file)))
     if settings.listen:
         process.listen(settings.listen, [], reflects=settings.reflection)  # nothing but its health
     process.dial(GATEWAY, lambda: settings.gateway, exchanging(plan))

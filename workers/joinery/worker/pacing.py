@@ -1,22 +1,40 @@
 """How long a join takes: measured, and with `worker.speed` stretched to so many comparisons per second.
 
 A throttled worker is for tests and figures: a machine with two cores has no room for many real ones. It sleeps after
-each batch as long as a slower machine would have joined; sleeping counts as busy.
+each batch as long as a slower machine would have joined; sleeping counts as busy. With `--speed-file` one worker gets
+another speed than the query's, also while it runs: a machine that has other work to do.
 """
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from joinery.machine.facts import BatchJoined, Fact, StateMeasured
 from joinery.machine.orders import JoinBatch, ModuleOrder
+from joinery.model.spec import JoinQuerySpec
 
 Perform = Callable[[Any], Iterator[Fact]]
+Speed = Callable[[], float | None]
+"""Comparisons per second; None: as fast as it can."""
 
 
-def paced(perform: Perform, speed: float | None) -> Perform:
-    """The same work, with its time in each `BatchJoined`; `speed`: comparisons per second, None: as fast as it can."""
+def speed_of(spec: JoinQuerySpec, file: Path | None) -> Speed:
+    """As the file says, now; without one, or while it says nothing, as the query says."""
+    known = None if spec.worker.speed == "unlimited" else float(spec.worker.speed)
+
+    def look() -> float | None:
+        try:
+            return known if file is None else float(file.read_text())
+        except (OSError, ValueError):
+            return known
+
+    return look
+
+
+def paced(perform: Perform, speed: Speed) -> Perform:
+    """The same work, with its time in each `BatchJoined`."""
 
     def run(order: ModuleOrder) -> Iterator[Fact]:
         if not isinstance(order, JoinBatch):
@@ -26,7 +44,7 @@ def paced(perform: Perform, speed: float | None) -> Perform:
         begun = time.perf_counter_ns()
         for fact in perform(order):
             if isinstance(fact, BatchJoined) and fact.last:
-                _wait(begun, fact.comparisons, speed)
+                _wait(begun, fact.comparisons, speed())
                 fact = replace(fact, busy_ns=time.perf_counter_ns() - begun)
             yield fact
 
