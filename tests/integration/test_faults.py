@@ -53,7 +53,7 @@ def check_that_nothing_is_left(run: Running, ports: list[int]) -> None:
 def test_ctrl_c_at_any_moment_leaves_nothing_behind(moment: str, to_all: bool, folder: Path) -> None:
     write_files(folder)
     write_query(folder)
-    run = Running(folder)
+    run = Running(folder, *(["--verify"] if to_all else []))  # which records in a temporary folder
     until(lambda: MOMENTS[moment](run), moment)
     ports = run.ports()
     for _ in range(2):  # people press it twice

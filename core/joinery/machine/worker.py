@@ -80,6 +80,7 @@ class WorkerMachine:
         self._joining: _Waiting | None = None
         self._heartbeat_ns = spec.epochs.reorganization // 4
         self._checkpoint_at = self._report_at = 0
+        self._is_measuring = False
 
     @property
     def buffered_bytes(self) -> int:
@@ -119,6 +120,7 @@ class WorkerMachine:
             case facts.HeadsWritten():
                 return self._heads_written(fact)
             case facts.StateMeasured():
+                self._is_measuring = False
                 return self._to_gateway(messages.Load(self.meter.report(fact, now_ns)))
             case _:
                 raise Bug(f"a worker cannot use {type(fact).__name__}")
@@ -138,7 +140,9 @@ class WorkerMachine:
         self._checkpoint_at = min(self._checkpoint_at, now_ns + self.spec.checkpoint.interval)
         if now_ns >= self._report_at:
             self._report_at = now_ns + self.spec.epochs.reorganization
-            made.append(orders.MeasureState())
+            if not self._is_measuring:  # a second one behind a long join would report an epoch of no length
+                self._is_measuring = True
+                made.append(orders.MeasureState())
         if now_ns >= self._checkpoint_at:
             self._checkpoint_at = now_ns + self.spec.checkpoint.interval
             made += self.checkpointing.begin(self._groups_here(), self.versions)

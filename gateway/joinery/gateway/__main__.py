@@ -47,7 +47,7 @@ def main() -> int:
     finally:
         for source in sources:
             source.close()
-    if not machine.finished:
+    if not machine.finished and not because.startswith("SIG"):  # who sends a signal knows why
         sys.stderr.write(f"gateway: {because}\n")
     return 0 if machine.finished else 1
 

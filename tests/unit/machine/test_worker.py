@@ -608,3 +608,16 @@ def test_a_worker_stops_when_the_query_has_ended(driver: Driver) -> None:
 def test_the_marks_of_a_batch_go_with_its_results(driver: Driver) -> None:
     made = driver.do(GATEWAY, exchange([0], -1, 0, marks=(7, DEAD)))
     assert [(7, DEAD)] == [message.marks.watermarks for _, message in sent(made, Results)]
+
+
+def test_one_measurement_is_under_way_at_most() -> None:
+    """Behind a long join a second one would report an epoch of no length, and a busy worker would look idle."""
+    driver = Driver()
+    ordered = []
+    for _ in range(3):
+        driver.now += 100 * SECOND
+        ordered.append(of(driver.tell(facts.Tick()), orders.MeasureState))
+    assert [1, 0, 0] == [len(one) for one in ordered]
+    driver.carry_out(ordered[0])
+    driver.now += 100 * SECOND
+    assert 1 == len(of(driver.tell(facts.Tick()), orders.MeasureState))
