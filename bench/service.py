@@ -123,13 +123,12 @@ def _running(
         path.write_text(json.dumps(_query(files, workers, sink)))
         with LocalRun(path, read_query(path)) as run:
             command = [sys.executable, "-m", "bench.pusher", run.gateway, str(files.folder), *flags]
-            pusher = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            try:
-                _wait_until_ready(run, pusher, workers)
-                yield run, pusher
-            finally:
-                pusher.kill()
-                pusher.wait()
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as pusher:
+                try:
+                    _wait_until_ready(run, pusher, workers)
+                    yield run, pusher
+                finally:
+                    pusher.kill()
 
 
 def _wait_until_ready(run: LocalRun, pusher: "subprocess.Popen[str]", workers: int) -> None:

@@ -35,10 +35,13 @@ class AsyncQuery:
 
     async def push(self, stream: str, data: Frame, *, end: bool = False) -> None:
         """Send a frame, or an iterable of frames; with `end` nothing more will come, and all of it is recorded."""
+        if end:
+            self._talk.reserve()
         await afinish(self._talk.pushing(stream).push(data, end=end))
 
     async def end(self, stream: str) -> None:
         """This client sends no more to the stream; everything is recorded."""
+        self._talk.reserve()
         await afinish(self._talk.pushing(stream).end())
 
     async def flush(self) -> None:

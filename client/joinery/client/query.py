@@ -21,6 +21,8 @@ class QueryTalk:
         self.producers: dict[str, ProducerTalk] = {}
         """Those of `push`, by stream."""
         self._open: list[ProducerTalk | ResultsTalk] = []
+        self._reserved: ResultsTalk | None = None
+        """Opened before the first end, so that the query does not end before its results are asked for."""
 
     @staticmethod
     def at(address: str, timeout_s: float, patience_s: float) -> "QueryTalk":
@@ -51,8 +53,16 @@ class QueryTalk:
             self.producers[stream] = self.producer(stream, None)
         return self.producers[stream]
 
+    def reserve(self) -> None:
+        """An end is about to be pushed: whoever asks for results after it shall still get them."""
+        if self._reserved is None and self.description.results_address is not None:
+            self._reserved = self.results(None, follow=True)
+
     def results(self, token: str | None, *, follow: bool) -> ResultsTalk:
-        """A new subscription."""
+        """A new subscription, or the one that is reserved."""
+        if token is None and follow and self._reserved is not None:
+            talk, self._reserved = self._reserved, None
+            return talk
         address = self.description.results_address
         if address is None:
             raise UserMustAct(

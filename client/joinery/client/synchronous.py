@@ -42,10 +42,13 @@ class Query:
 
     def push(self, stream: str, data: Frame, *, end: bool = False) -> None:
         """Send a frame, or an iterable of frames; with `end` nothing more will come, and all of it is recorded."""
+        if end:
+            self._talk.reserve()
         finish(self._talk.pushing(stream).push(data, end=end))
 
     def end(self, stream: str) -> None:
         """This client sends no more to the stream; everything is recorded."""
+        self._talk.reserve()
         finish(self._talk.pushing(stream).end())
 
     def flush(self) -> None:

@@ -146,6 +146,9 @@ class Reorganizing:
         for worker in left:
             self._place.workforce.retire(worker)
         self._leaving -= left
+        caught = {worker for worker in self._leaving if self._place.groups_of(worker).size}
+        self._leaving -= caught  # was empty, but the map that was being written gave it a group
+        self.draining |= caught
         self._moves.close(self.draining | self._leaving)
         made = _empty(left)
         empty = {worker for worker in self.draining if not self._place.groups_of(worker).size}
