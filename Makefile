@@ -31,7 +31,7 @@ $(READY): requirements/dev.lock pyproject.toml | python
 run: $(READY) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
 	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
-test: $(READY) ## every test (six to ten minutes on 2 cores)
+test: $(READY) ## every test (15 to 20 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY) ## ruff, mypy strict, import contracts

@@ -25,7 +25,8 @@ ENOUGH = 400
 
 
 OPEN = frozenset({579})
-"""Known to hang, and to be mended: a gateway that was replaced while it opened the log keeps the query from ending."""
+"""Known to hang, to be mended: the query never ends. It has a gateway that was replaced while it opened the log; whether
+that is the cause is not known."""
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
