@@ -25,8 +25,8 @@ ENOUGH = 400
 
 
 OPEN = frozenset({579})
-"""Known to hang, to be mended: the query never ends. A gateway is replaced in it while it opens the log; the cause is not
-known."""
+"""Known to hang, to be mended: the query never ends. A gateway is replaced in it while it opens the log; the cause is
+not known."""
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
