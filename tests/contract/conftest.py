@@ -17,6 +17,7 @@ import pytest
 from joinery.adapters.embedded_redis import EmbeddedRedis
 from joinery.adapters.redis_checkpoints import RedisCheckpoints
 from joinery.adapters.redis_commits import RedisCommits
+from joinery.adapters.redis_log import RedisLog
 from joinery.adapters.sinks.chosen import Chosen
 from joinery.adapters.sinks.file_sink import FileSink
 from joinery.adapters.sinks.formats import format_of
@@ -42,9 +43,11 @@ def query() -> str:
     return f"contract-{next(_numbers)}"
 
 
-@pytest.fixture(params=["memory"])
-def connect_log(request: pytest.FixtureRequest) -> Callable[[], Log]:
-    assert request.param == "memory"
+@pytest.fixture(params=["memory", "redis"])
+def connect_log(request: pytest.FixtureRequest, query: str) -> Callable[[], Log]:
+    if request.param == "redis":
+        server = request.getfixturevalue("redis_server")
+        return lambda: RedisLog(server.connect(), query)
     store = MemoryLog()
     return lambda: store
 

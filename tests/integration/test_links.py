@@ -16,6 +16,7 @@ from joinery.join.plan import JoinPlan
 from joinery.machine.facts import Connected, Disconnected, Fact, Received
 from joinery.machine.messages import Open
 from joinery.machine.orders import Order
+from joinery.model.errors import UserMustAct
 from joinery.model.ids import GATEWAY, OPERATOR
 from joinery.model.spec import JoinQuerySpec
 
@@ -141,3 +142,8 @@ def test_a_message_beyond_the_bound_ends_its_connection_only(server: Server) -> 
     with grpc.insecure_channel(server.address) as channel:
         answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=10)
     assert SERVING == answer.status
+
+
+def test_a_port_is_not_shared(server: Server) -> None:
+    with pytest.raises(UserMustAct, match=f"{server.address} that cannot be listened on"):
+        Listener(server.shell, server.address, [ingesting()])

@@ -199,5 +199,7 @@ def test_run_waits_for_producers_and_says_where(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_said(query: LocalRun) -> None:
     port = query.gateway.split(":")[1]
+    with connect(query.gateway) as client:
+        client.push("a", A)  # the gateway is up
     done = joinery("run", str(query.query), "--port", port)
     assert (2, True) == (done.returncode, b"wanted a free one" in done.stderr), done.stderr

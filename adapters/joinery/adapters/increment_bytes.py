@@ -1,27 +1,22 @@
-"""An increment of a group's state as bytes, for a checkpoint store; no pickle, nothing is ever executed.
+"""An increment of a group's state as bytes, for a checkpoint store (`framed`).
 
-    head     magic, format version, CRC-32 of all that follows, length of all     24 bytes, little-endian
     numbers  every plain number of the increment, as one vector of int64
     columns  of each stream in turn: numpy's bytes of each column, then the rows as an Arrow IPC stream
 
-Every item has its length before it and begins at a multiple of 8, so that columns are read where they lie.
-
-Rule 1: what is read back equals what was written, down to which optional columns are there.
-Rule 2: whatever is not exactly what was written is refused: another format by its version, damage by the checksum.
-Rule 3: one copy to write, one to read; what was read belongs to the reader, who may write into it.
+What is read back equals what was written, down to which optional columns are there.
 """
 
-import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from joinery.adapters.framed import Column, Reader, Writer, item_size
 from joinery.join.state import Increment
-from joinery.model.errors import UserMustAct, require
+from joinery.model.errors import UserMustAct
 from joinery.model.ids import GroupId, RecordNo
 from joinery.model.tuples import I64Array, Order, TupleBatch
 from joinery.window.sliding import Floor, Marks
@@ -29,13 +24,9 @@ from joinery.window.sliding import Floor, Marks
 FORMAT: Final = 1
 """Raised with every change of the layout; each version reads its own only."""
 _MAGIC: Final = b"JOINERYI"
-_HEAD: Final = struct.Struct("<8sIIQ")
-_LENGTH: Final = struct.Struct("<Q")
 _END_OF_STREAM: Final = 8
 """Bytes with which an Arrow IPC stream ends."""
 _NOBODY: Final = -1
-
-Column = NDArray[Any]
 
 
 class BadIncrement(UserMustAct):
@@ -57,21 +48,16 @@ def encode(increment: Increment) -> memoryview:
     columns = [_columns_of(batch, flags, matched) for batch, flags, matched in states]
     numbers = np.array(list(_numbers_of(increment)), "<i8")
     rows = [batch.rows for batch in increment.rows]
-    size = _HEAD.size + _item(numbers.nbytes)
+    items = item_size(numbers.nbytes)
     for own, batch in zip(columns, rows, strict=True):
-        size += sum(_item(column.nbytes) for column in own) + _item(_ipc_size(batch))
-    data = bytearray(size)
-    writer = pa.FixedSizeBufferWriter(pa.py_buffer(data))
-    writer.write(bytes(_HEAD.size))
-    _put(writer, numbers)
+        items += sum(item_size(column.nbytes) for column in own) + item_size(_ipc_size(batch))
+    writer = Writer(_MAGIC, FORMAT, items)
+    writer.put(numbers)
     for own, batch in zip(columns, rows, strict=True):
         for column in own:
-            _put(writer, column)
-        _put_rows(writer, batch)
-    writer.close()
-    view = memoryview(data)
-    _HEAD.pack_into(view, 0, _MAGIC, FORMAT, zlib.crc32(view[_HEAD.size :]), size)
-    return view
+            writer.put(column)
+        writer.put_with(_ipc_size(batch), partial(_write_rows, batch))
+    return writer.sealed()
 
 
 def _columns_of(batch: TupleBatch, flags: NDArray[np.uint8], matched: I64Array) -> list[Column]:
@@ -114,29 +100,13 @@ def _vector(numbers: Iterable[int]) -> Iterator[int]:
     yield from known
 
 
-def _item(size: int) -> int:
-    """Bytes that an item of this size takes."""
-    return _LENGTH.size + size + -size % 8
-
-
 def _ipc_size(rows: pa.RecordBatch) -> int:
     return int(rows.schema.serialize().size + pa.ipc.get_record_batch_size(rows)) + _END_OF_STREAM
 
 
-def _put(writer: pa.NativeFile, column: Column) -> None:
-    writer.write(_LENGTH.pack(column.nbytes))
-    writer.write(column.reshape(-1))
-    writer.write(bytes(-column.nbytes % 8))
-
-
-def _put_rows(writer: pa.NativeFile, rows: pa.RecordBatch) -> None:
-    size = _ipc_size(rows)
-    writer.write(_LENGTH.pack(size))
-    start = writer.tell()
-    with pa.ipc.new_stream(writer, rows.schema) as stream:
+def _write_rows(rows: pa.RecordBatch, file: pa.NativeFile) -> None:
+    with pa.ipc.new_stream(file, rows.schema) as stream:
         stream.write_batch(rows)
-    require(writer.tell() - start == size, f"Arrow wrote {writer.tell() - start} bytes of rows, and had said {size}")
-    writer.write(bytes(-size % 8))
 
 
 # --- reading
@@ -144,9 +114,7 @@ def _put_rows(writer: pa.NativeFile, rows: pa.RecordBatch) -> None:
 
 def decode(pieces: Sequence[bytes | memoryview]) -> Increment:
     """The increment of these bytes, in whatever pieces they come."""
-    data = memoryview(bytearray().join(pieces))
-    _check(data)
-    reader = _Reader(data)
+    reader = Reader(pieces, _MAGIC, FORMAT, BadIncrement)
     numbers = iter(reader.column("<i8").tolist())
     group, tag, has_since, since, streams = (next(numbers) for _ in range(5))
     shapes = [tuple(next(numbers) for _ in range(5)) for _ in range(streams)]
@@ -168,21 +136,6 @@ def decode(pieces: Sequence[bytes | memoryview]) -> Increment:
     )
 
 
-def _check(data: memoryview) -> None:
-    """Rule 2."""
-    if len(data) < _HEAD.size:
-        raise BadIncrement(f"{len(data)} bytes")
-    magic, version, checksum, size = _HEAD.unpack_from(data)
-    if magic != _MAGIC:
-        raise BadIncrement(f"bytes that begin with {magic!r}")
-    if version != FORMAT:
-        raise BadIncrement(f"format {version}")
-    if size != len(data):
-        raise BadIncrement(f"{len(data)} of {size} bytes")
-    if zlib.crc32(data[_HEAD.size :]) != checksum:
-        raise BadIncrement("a wrong checksum")
-
-
 def _take(numbers: Iterator[int]) -> tuple[int, ...]:
     return tuple(next(numbers) for _ in range(next(numbers)))
 
@@ -193,32 +146,17 @@ def _floors(flat: tuple[int, ...]) -> tuple[Floor, ...]:
 
 
 def _stream(
-    reader: "_Reader", stream: int, has_keyed: int, has_late: int, has_order: int, counts: int
+    reader: Reader, stream: int, has_keyed: int, has_late: int, has_order: int, counts: int
 ) -> tuple[TupleBatch, NDArray[np.uint8], I64Array]:
     times, hashes, words, places = (reader.column(kind) for kind in ("<i8", "<u8", "<i8", "<i8"))
     flags, matched = reader.column("u1"), reader.column("<i8")
     keyed = reader.column("?") if has_keyed else None
     late = reader.column("?") if has_late else None
     order = Order(reader.column("<i8"), reader.column("<i8").reshape(times.size, counts)) if has_order else None
-    batch = TupleBatch(stream, times, hashes, words, keyed, places, reader.rows(), late, order)
+    batch = TupleBatch(stream, times, hashes, words, keyed, places, _rows(reader), late, order)
     return batch, flags, matched
 
 
-class _Reader:
-    """Items one after the other, read where they lie."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data, self._at = data, _HEAD.size
-
-    def column(self, kind: str) -> Column:
-        return np.frombuffer(self._next(), kind)
-
-    def rows(self) -> pa.RecordBatch:
-        with pa.ipc.open_stream(pa.py_buffer(self._next())) as stream:
-            return stream.read_next_batch()
-
-    def _next(self) -> memoryview:
-        [size] = _LENGTH.unpack_from(self._data, self._at)
-        start = self._at + _LENGTH.size
-        self._at = start + size + -size % 8
-        return self._data[start : start + size]
+def _rows(reader: Reader) -> pa.RecordBatch:
+    with pa.ipc.open_stream(pa.py_buffer(reader.next())) as stream:
+        return stream.read_next_batch()

@@ -23,6 +23,7 @@ from joinery.adapters.pressure import Gate, Unanswered
 from joinery.adapters.shell import Shell
 from joinery.machine.facts import Connected, Disconnected, Received
 from joinery.machine.messages import Acknowledge, Message, Push, Refuse, Results
+from joinery.model.errors import UserMustAct
 from joinery.model.ids import OPERATOR, Peer
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ OPTIONS: Final = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.max_ping_strikes", 0),  # a quiet connection is pinged, too; that is no abuse
 )
+SERVER_OPTIONS: Final = (*OPTIONS, ("grpc.so_reuseport", 0))
+"""Two servers must not share a port: each would get some of the connections."""
 RETRY_S: Final = 0.2
 ROLE: Final = "joinery-role"
 """Metadata of a call: the operator says who it is, so that it keeps its name."""
@@ -94,7 +97,7 @@ class Listener:
         self._shell, self._gate = shell, gate
         self._lines: dict[Peer, Line] = {}
         self._numbers = itertools.count(1)
-        self._server = grpc.server(ThreadPoolExecutor(max_peers, "link"), options=OPTIONS)
+        self._server = grpc.server(ThreadPoolExecutor(max_peers, "link"), options=SERVER_OPTIONS)
         services: dict[str, dict[str, Any]] = {}
         for one in conversations:
             services.setdefault(one.service, {})[one.method] = grpc.stream_stream_rpc_method_handler(
@@ -109,7 +112,11 @@ class Listener:
             reflection.enable_server_reflection(names, self._server)
         for name in HEALTH:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
-        self.port = self._server.add_insecure_port(address)
+        try:
+            self.port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            message = f"found {address} that cannot be listened on, wanted a free port of this machine; choose another"
+            raise UserMustAct(message) from error
         self._server.start()
 
     def _serve(self, talk: Conversation, requests: Iterator[bytes], context: Any) -> Iterator[Message]:

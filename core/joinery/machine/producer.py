@@ -1,6 +1,7 @@
 """Station 1 of 8, ingest, the client's end: batches in order, each recorded once (docs/design.md §3, producers).
 
-Rule 1: on every new connection the producer opens a session. One without a name keeps the id that it gets first.
+Rule 1: on every new connection the producer opens a session. One without a name is named by its instance: if the
+        first answer gets lost, the next session goes on with the same producer, and none is left that never ends.
 Rule 2: the first `Opened` says where numbering begins: a named producer that was started again does not remember what
         it sent, so nothing is numbered or sent before (`next_sequence` tells the program what to offer). None: at 0.
         What was offered before may be recorded already; if anything of that name is, it is an error.
@@ -79,7 +80,9 @@ class ProducerMachine:
 
     def handle(self, fact: Fact, now_ns: int) -> list[Order]:  # noqa: ARG002
         """What to do about a fact."""
-        if isinstance(fact, facts.Offered):
+        if isinstance(fact, facts.Started):
+            self.name = self.name or ProducerId(f"unnamed-{fact.instance}")
+        elif isinstance(fact, facts.Offered):
             self._offer(fact)
         elif self.done or self.failed is not None:
             return []

@@ -154,8 +154,8 @@ class Reorganizing:
         empty = {worker for worker in self.draining if not self._place.groups_of(worker).size}
         self.draining -= empty
         self._leaving |= empty
-        if empty and len(empty) < len(self._place.map.workers):
-            made += self._place.propose({}, part=empty)
+        if self._leaving and self._place.is_settled and len(self._leaving) < len(self._place.map.workers):
+            made += self._place.propose({}, part=self._leaving)  # again if it came back while it was written
         for worker in sorted(self.draining) if not self._moves.under_way else ():
             made += self._moves.start(self._drain_plan(worker), term)
         return made
@@ -217,7 +217,9 @@ class Reorganizing:
             moves = {}
         missing = np.array([group for group in groups.tolist() if GroupId(group) not in moves], np.int64)
         moves |= self._evenly(missing)
-        self.draining.discard(worker)
+        if worker in self.draining:  # the operator waits for it to be empty, and will be
+            self.draining.discard(worker)
+            self._leaving.add(worker)
         self._moves.close(self.draining | self._leaving)
         self._moves.forget(groups)
         return place.propose(moves, part=[worker])

@@ -32,8 +32,8 @@ def main() -> int:
     process = Process(machine, Calls(instance=settings.instance, log=log), recorder=tracer(settings.name))
     throttle(machine, process)
     talks = [ingesting(), exchanging(plan), controlling(plan)]
-    process.listen(settings.listen, talks, reflects=settings.reflection)
     try:
+        process.listen(settings.listen, talks, reflects=settings.reflection)
         sources = open_sources(spec, plan, settings.query.parent, process, settings.redis)
     except UserMustAct as refused:
         process.close()

@@ -87,6 +87,13 @@ def test_a_producer_without_a_name_keeps_the_id_that_it_got() -> None:
     assert [orders.Send(GATEWAY, messages.Open(1, NAME))] == driver.connect()
 
 
+def test_a_producer_without_a_name_is_named_by_its_instance_before_it_was_ever_answered() -> None:
+    driver = Driver(name=None)
+    driver.tell(facts.Started("client/7"))
+    wanted = [orders.Send(GATEWAY, messages.Open(1, ProducerId("unnamed-client/7")))]
+    assert (wanted, wanted) == (driver.connect(), driver.connect())
+
+
 def test_nothing_is_sent_before_the_session_is_open() -> None:
     driver = Driver()
     driver.connect()
