@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.inputs import BATCH_ROWS, packed_columns
-from joinery.adapters.tuning import keep_memory
+from joinery.adapters.tuning import keep_memory, settle
 from joinery.client import Producer, connect
 from joinery.generate.workloads import ORIGIN_NS
 
@@ -34,6 +34,7 @@ def main() -> None:
     parser.add_argument("--paced", action="store_true")
     asked = parser.parse_args()
     keep_memory()
+    settle()
     streams = {name: packed_columns(asked.folder / f"{name}.raw") for name in ("s1", "s2")}
     with connect(asked.address) as query:
         producers = {name: query.producer(name, name) for name in streams}

@@ -25,6 +25,7 @@ from bench.inputs import Files, written
 from bench.lab import Lab
 from bench.measure import Sample
 from bench.report import Metric
+from joinery.adapters.tuning import settle
 from joinery.cli.local import LocalRun
 from joinery.cli.query_file import read_query
 from joinery.client import connect
@@ -32,7 +33,7 @@ from joinery.generate.workloads import ORIGIN_NS, PAYLOAD_BYTES
 
 LIMIT_S: Final = 600.0
 """A run that takes longer hangs."""
-_LOOK_S: Final = 0.01
+_LOOK_S: Final = 0.05
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _SINKS: Final[Mapping[str, Any]] = {"count": {"count": {}}, "parquet": {"file": {"path": "results.parquet"}}}
@@ -121,6 +122,7 @@ def _running(
     with tempfile.TemporaryDirectory(prefix="joinery-bench-") as folder:
         path = Path(folder) / "query.yaml"
         path.write_text(json.dumps(_query(files, workers, sink)))
+        settle()  # as `joinery run` does
         with LocalRun(path, read_query(path)) as run:
             command = [sys.executable, "-m", "bench.pusher", run.gateway, str(files.folder), *flags]
             with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as pusher:

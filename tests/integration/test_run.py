@@ -126,12 +126,6 @@ def test_a_run_from_files_to_a_file_is_exact(kind: str, tmp_path: Path) -> None:
     assert truth(tmp_path, kind) == found
 
 
-def test_wal_is_not_yet_there_and_said_so(tmp_path: Path) -> None:
-    done = joinery("run", str(write_query(tmp_path, "inner", checkpoint={"durability": "wal"})))
-    assert 2 == done.returncode
-    assert "wal is not yet there" in done.stderr
-
-
 def test_a_missing_query_file_is_told(tmp_path: Path) -> None:
     done = joinery("run", str(tmp_path / "nowhere.yaml"))
     assert (2, True) == (done.returncode, "wanted a query file" in done.stderr)
@@ -149,7 +143,7 @@ def test_a_sink_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     assert (1, True) == (done.returncode, "Not a directory" in done.stderr)
 
 
-def test_without_a_word_about_durability_the_log_is_in_memory(tmp_path: Path) -> None:
+def test_without_a_word_about_durability_the_log_is_on_disk(tmp_path: Path) -> None:
     write_input(tmp_path)
     done = joinery("run", str(write_query(tmp_path, "inner", checkpoint={"interval": "200ms"})))
     assert 0 == done.returncode, done.stderr

@@ -118,7 +118,7 @@ def settings(directory: Path, socket: Path, durability: Durability) -> str:
         "maxmemory-policy noeviction",
         f"appendonly {'yes' if durability == 'wal' else 'no'}",
         "appendfsync always",
-        "auto-aof-rewrite-percentage 0",
+        "auto-aof-rewrite-percentage 0",  # asked for by the log, when it pays and nothing moves (`redis_log`)
         "aof-load-truncated yes",
     ]
     return "\n".join(lines) + "\n"
@@ -158,6 +158,11 @@ class EmbeddedRedis:
         return f"unix://{self._socket}"
 
     @property
+    def survives(self) -> bool:
+        """Whether what was answered is there again after its death."""
+        return self._durability == "wal"
+
+    @property
     def is_running(self) -> bool:
         return self._watcher is not None and self._watcher.poll() is None
 
@@ -179,6 +184,15 @@ class EmbeddedRedis:
             self.stop()
             raise
         return self
+
+    def revive(self) -> None:
+        """Bring a server that has died up again, at the same place, with what its file holds; `wal` only."""
+        require(self._durability == "wal" and not self.is_running, "only what has died, and has a file, comes back")
+        if self._watcher is not None and self._watcher.stdin is not None:
+            self._watcher.stdin.close()
+        self._socket.unlink(missing_ok=True)
+        self._start(self._binary or find_server())
+        self._wait()
 
     def _start(self, binary: Path) -> None:
         scratch, data = self._home, self._directory or self._home

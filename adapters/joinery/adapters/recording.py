@@ -1,8 +1,11 @@
 """The recorded input of a run, for `joinery verify`: every row as the log has it, written beside the log.
 
-A folder holds an Arrow IPC stream for each stream of the query (`stream-0.arrows` ...): of each row its time, late
-flag, record, producer and sequence, and the row itself. `end.json` says that every stream has ended; without it the
-recording is of a run that did not come to its end.
+A folder holds Arrow IPC streams, one for each stream of the query and each gateway that wrote it, by its term
+(`stream-0.1.arrows` ...): of each row its time, late flag, record, producer and sequence, and the row itself.
+`end.json` says that every stream has ended; without it the recording is of a run that did not come to its end.
+
+Rule: a gateway may die between the log and the recording, or half-way through a record. The next one writes again what
+the log still holds from the last recorded record on; the newer file counts. What the log has trimmed was recorded.
 """
 
 import json
@@ -37,26 +40,36 @@ class RecordingLog:
     def __init__(self, log: Log, plan: JoinPlan, folder: Path) -> None:
         self._log, self._plan, self._folder = log, plan, folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _END).unlink(missing_ok=True)
-        self._writers = [_Writer(_path(folder, form.index), form) for form in plan.formats]
-        self._last = RecordNo(-1)
+        self._writers: list[_Writer] = []
+        self._next = [RecordNo(0)] * plan.streams
+        """Per stream: the record that is written next."""
         self._ended: set[int] = set()
         self._changes = 0
 
     def open(self, first: Head, instance: str) -> Term:
-        return self._log.open(first, instance)
+        term = self._log.open(first, instance)
+        if not self._writers:
+            self._next = [_last_recorded(self._folder, form) for form in self._plan.formats]
+            self._writers = [_Writer(self._folder / _name(form.index, term), form) for form in self._plan.formats]
+        return term
 
     def append(self, term: Term, number: RecordNo, record: Record) -> None:
         self._log.append(term, number, record)
-        if number > self._last:  # again after a lost answer: it is here
-            self._keep(number, record)
-            self._last = number
+        self._keep(number, record)
 
     def read(self) -> tuple[Head, list[tuple[RecordNo, Record]]]:
-        return self._log.read()
+        head, records = self._log.read()
+        self._ended |= {stream for stream, clock in enumerate(head.clocks) if clock.ended}
+        self._changes = len(head.changes)
+        for number, record in records:
+            self._keep(number, record, is_new=number >= head.next_record)
+        return head, records
 
     def trim(self, term: Term, head: Head, keep_from: RecordNo) -> None:
         self._log.trim(term, head, keep_from)
+
+    def tidy(self) -> None:
+        self._log.tidy()
 
     def write_map(self, term: Term, stored: StoredMap) -> None:
         self._log.write_map(term, stored)
@@ -64,15 +77,33 @@ class RecordingLog:
     def read_map(self) -> StoredMap | None:
         return self._log.read_map()
 
-    def _keep(self, number: RecordNo, record: Record) -> None:
-        for batch in record.batches:
-            self._writers[batch.stream].write(number, batch)
-        self._changes += sum(isinstance(entry, SpecChange) for entry in record.entries)
+    def _keep(self, number: RecordNo, record: Record, *, is_new: bool = True) -> None:
+        """Once each, however often it is given after a lost answer."""
+        for stream, writer in enumerate(self._writers):
+            if number >= self._next[stream]:
+                for batch in record.batches:
+                    if batch.stream == stream:
+                        writer.write(number, batch)
+                self._next[stream] = RecordNo(number + 1)
+        if is_new:
+            self._changes += sum(isinstance(entry, SpecChange) for entry in record.entries)
         self._ended |= {entry.stream for entry in record.entries if isinstance(entry, StreamEnded)}
         if len(self._ended) == self._plan.streams:
             for writer in self._writers:
                 writer.close()
-            (self._folder / _END).write_text(json.dumps({"records": number + 1, "changes": self._changes}))
+            (self._folder / _END).write_text(json.dumps({"changes": self._changes}))
+
+
+def forget_recording(folder: Path) -> None:
+    """What an earlier run has left in a folder."""
+    for path in (*folder.glob("stream-*.arrows"), folder / _END):
+        path.unlink(missing_ok=True)
+
+
+def _last_recorded(folder: Path, form: StreamFormat) -> RecordNo:
+    """The last record of a stream that is here, perhaps not wholly; 0: none is."""
+    numbers = [int(pc.max(table["record"]).as_py()) for _, table in _tables(folder, form) if table.num_rows]
+    return RecordNo(max(numbers, default=0))
 
 
 class _Writer:
@@ -106,8 +137,14 @@ def _schema(form: StreamFormat) -> pa.Schema:
     return pa.schema([*facts, ("sequence", pa.int64()), ("row", pa.struct(list(form.schema)))])
 
 
-def _path(folder: Path, stream: int) -> Path:
-    return folder / f"stream-{stream}.arrows"
+def _name(stream: int, term: Term) -> str:
+    return f"stream-{stream}.{term}.arrows"
+
+
+def _tables(folder: Path, form: StreamFormat) -> list[tuple[int, pa.Table]]:
+    """What each gateway recorded of a stream, by its term; the end of a file may be missing."""
+    paths = folder.glob(f"stream-{form.index}.*.arrows")
+    return sorted(((int(path.name.split(".")[1]), _read(path, form)) for path in paths), key=lambda one: one[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,17 +176,35 @@ def read_recording(folder: Path, plan: JoinPlan) -> Sequence[Recording]:
         )
     if json.loads(end.read_text())["changes"]:
         raise UserMustAct("found a change of the windows in the recording, wanted none; that cannot be verified yet")
-    return [_read(_path(folder, form.index), form) for form in plan.formats]
+    return [_recording(_whole(_tables(folder, form)), form) for form in plan.formats]
 
 
-def _read(path: Path, form: StreamFormat) -> Recording:
+def _whole(tables: Sequence[tuple[int, pa.Table]]) -> pa.Table:
+    """The parts of all gateways, each up to where a later one begins."""
+    kept: list[pa.Table] = []
+    until = None
+    for _, table in reversed(tables):
+        part = table if until is None else table.filter(pc.less(table["record"], until))
+        kept.append(part)
+        until = pc.min(part["record"]).as_py() if part.num_rows else until
+    return pa.concat_tables(reversed(kept))
+
+
+def _read(path: Path, form: StreamFormat) -> pa.Table:
+    """The batches of a file up to the first that is not whole."""
+    schema, batches = _schema(form), []
     try:
-        with pa.memory_map(str(path)) as file:
-            table = pa.ipc.open_stream(file).read_all()
-    except (OSError, pa.ArrowException) as error:
-        raise UserMustAct(f"found {path} unreadable ({error}), wanted a recording; record again") from error
-    if table.schema != _schema(form):
-        raise UserMustAct(f"found {path} with other columns, wanted those of stream {form.name}; record again")
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            if stream.schema != schema:
+                message = f"found {path} with other columns, wanted those of stream {form.name}; record again"
+                raise UserMustAct(message)
+            batches.extend(stream)
+    except (OSError, pa.ArrowException):  # its gateway died while it wrote; what is missing is in the next file
+        pass
+    return pa.Table.from_batches(batches, schema)
+
+
+def _recording(table: pa.Table, form: StreamFormat) -> Recording:
     structs = table["row"].chunks
     columns = [pa.chunked_array([one.field(n) for one in structs], field.type) for n, field in enumerate(form.schema)]
     return Recording(

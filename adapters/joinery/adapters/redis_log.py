@@ -7,14 +7,19 @@
     map        string   the partition map, as JSON
 
 Rule 1: opening, appending, trimming and the map are one script call each, which compares the term first.
-Rule 2: records that come while one is written are the next record (`machine.gateway`), so one call, and with `wal` one
+Rule 2: a file of all writes grows although we trim. It is rewritten when it exceeds `AOF_FACTOR` times what Redis
+        holds, by our asking: Redis' own rule would stall a hand-over. In a Redis of somebody else, who may refuse us
+        that, it is theirs to look after.
+Rule 3: records that come while one is written are the next record (`machine.gateway`), so one call, and with `wal` one
         fsync, stands for all that came meanwhile.
 """
 
 import json
+import time
 from typing import Any, Final, cast
 
 from redis import Redis
+from redis import exceptions as failures
 
 from joinery.adapters.record_bytes import decode_head, decode_record, encode_head, encode_record
 from joinery.adapters.redis_calls import calling, prefix_of
@@ -27,6 +32,11 @@ from joinery.partition.map import StoredMap
 VALUE_BYTES: Final = 2**20
 _READ_TOGETHER: Final = 16
 """Records that are asked for at once."""
+AOF_FACTOR: Final = 4
+_SMALL_AOF: Final = 64 * 2**20
+"""A file below this is not worth it."""
+_TIDY_S: Final = 5.0
+"""Between two looks at the file."""
 
 _OPEN: Final = """
 local terms, head = KEYS[1], KEYS[3]
@@ -94,6 +104,7 @@ class RedisLog:
         prefix = prefix_of(query)
         self._client = client
         self._keys = [f"{prefix}{name}" for name in ("gateways", "log", "head", "map")]
+        self._may_tidy, self._look_again_s = True, 0.0
         scripts = (_OPEN, _APPEND, _TRIM, _MAP)
         self._open, self._append, self._trim, self._map = (client.register_script(text) for text in scripts)
 
@@ -125,6 +136,24 @@ class RedisLog:
 
     def trim(self, term: Term, head: Head, keep_from: RecordNo) -> None:
         self._ask(self._trim, term, head.next_record, keep_from, bytes(encode_head(head)))
+
+    def tidy(self) -> None:
+        now_s = time.monotonic()
+        if not self._may_tidy or now_s < self._look_again_s:
+            return
+        self._look_again_s = now_s + _TIDY_S
+        try:
+            with calling():
+                found = self._info()
+                if found["aof_enabled"] and not found["aof_rewrite_in_progress"]:
+                    size, used = int(found["aof_current_size"]), int(found["used_memory"])
+                    if size > max(_SMALL_AOF, AOF_FACTOR * used):
+                        self._client.bgrewriteaof()
+        except (failures.ResponseError, UserMustAct):  # rule 2
+            self._may_tidy = False
+
+    def _info(self) -> dict[str, Any]:
+        return {**self._client.info("persistence"), **self._client.info("memory")}
 
     def write_map(self, term: Term, stored: StoredMap) -> None:
         self._ask(self._map, term, json.dumps(stored))

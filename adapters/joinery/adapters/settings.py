@@ -18,6 +18,8 @@ from joinery.model.errors import TryAgain, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 
 _PR_SET_PDEATHSIG: Final = 1
+CANNOT_RUN: Final = 2
+"""Exit code of a process that must not be started again: somebody must mend something first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +41,6 @@ class Settings:
     """End when the process with this id, which started this one, ends, however it does; 0: nobody's."""
     record: Path | None = None
     """Folder in which the gateway records its input and the collector the results; None: they do not."""
-
-    durability: str = ""
-    """In place of the query's; empty: as the query says."""
     speed_file: Path | None = None
     """A worker's comparisons per second, in place of the query's, for tests; it may change while it runs."""
     reflection: bool = False
@@ -59,8 +58,7 @@ class Settings:
 
     def spec(self) -> JoinQuerySpec:
         """The query, checked."""
-        spec = JoinQuery.parse_yaml(self.query.read_text()).spec
-        return in_memory(spec) if self.durability == "memory" else spec
+        return JoinQuery.parse_yaml(self.query.read_text()).spec
 
 
 def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
@@ -75,19 +73,12 @@ def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
     parser.add_argument("--keys", default="", help="name of the query's keys in Redis; left out: the query file's")
     parser.add_argument("--with-parent", type=int, default=0, help="end when the parent, which has this id, ends")
     parser.add_argument("--record", type=Path, help="folder to record the input in, for joinery verify")
-    parser.add_argument("--durability", default="", choices=("", "memory"), help="in place of the query's")
     parser.add_argument("--speed-file", type=Path, help="file with this worker's comparisons per second, for tests")
     parser.add_argument("--reflection", action="store_true", help="serve gRPC reflection, for grpcurl and the like")
     settings = Settings(**vars(parser.parse_args(arguments)))
     if settings.with_parent:
         end_with_parent(settings.with_parent)
     return settings
-
-
-def in_memory(spec: JoinQuerySpec) -> JoinQuerySpec:
-    """The same query with `durability: memory`."""
-    checkpoint = spec.checkpoint.model_copy(update={"durability": "memory"})
-    return spec.model_copy(update={"checkpoint": checkpoint})
 
 
 def end_with_parent(parent: int) -> None:
@@ -109,20 +100,26 @@ def stop_on_signals(process: Process) -> None:
         signal.signal(number, lambda got, _: process.shell.stop(f"{signal.Signals(got).name} came"))
 
 
-def exit_code(name: str, main: Callable[[], Process]) -> int:
-    """Run a process to its end: 0; 1 with the reason if it failed; 2 with the complaint if the query cannot run."""
+def exit_code(name: str, main: Callable[[], Process], *, ends_when_told: bool = False) -> int:
+    """Run a process to its end: 0; 1 with the reason if it failed; 2 with the complaint if the query cannot run.
+
+    `ends_when_told`: it runs until it gets a signal; whatever else ends it (it was fenced) is a failure.
+    """
     try:
         process = main()
     except UserMustAct as refused:
         sys.stderr.write(f"{name}: {refused}\n")
-        return 2
+        return CANNOT_RUN
     except TryAgain as error:
         sys.stderr.write(f"{name}: {error}\n")
         return 1
-    process.run()
-    if process.shell.failed is not None:
-        sys.stderr.write(f"{name}: {process.shell.failed}\n")
-    return 0 if process.shell.failed is None else 1
+    because = process.run()
+    failed = process.shell.failed or (because if ends_when_told and not because.startswith("SIG") else None)
+    if failed is not None:
+        sys.stderr.write(f"{name}: {failed}\n")
+    if process.shell.cannot_run:
+        return CANNOT_RUN
+    return 0 if failed is None else 1
 
 
 def free_port() -> int:

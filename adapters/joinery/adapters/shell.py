@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from joinery.adapters.pressure import Gate
 from joinery.machine.facts import Fact, Started, Tick
 from joinery.machine.orders import JoinBatch, Order, Stop, WakeAt
-from joinery.model.errors import Bug, TryAgain
+from joinery.model.errors import Bug, TryAgain, UserMustAct
 
 Carry = Mapping[type[Any], Callable[[Any], None]]
 """How each kind of order is carried out."""
@@ -58,6 +58,8 @@ class Shell:
         self.stopped_because: str | None = None
         self.failed: str | None = None
         """What one of its threads could not do."""
+        self.cannot_run = False
+        """Whether it would fail again: only the user can mend it."""
         self._now_ns, self._recorder = now_ns, recorder
         self._facts: queue.SimpleQueue[Fact | None] = queue.SimpleQueue()
         self._alarm_s: float | None = None
@@ -146,6 +148,7 @@ class Worker(threading.Thread):
                 task()
             except BaseException as error:
                 self.error = error
+                self._shell.cannot_run = isinstance(error, UserMustAct)
                 self._shell.failed = f"{self.name}: {type(error).__name__}: {error}"
                 self._shell.stop(self._shell.failed)
                 return

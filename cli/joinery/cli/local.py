@@ -1,12 +1,12 @@
 """A query on one machine: an embedded Redis, and gateway, collector and workers as processes of their own.
 
-The same processes run as pods in a cluster. Here the runner plays Kubernetes: it starts them, looks after them, and
-starts or takes away workers as the operator's machine says. It ends when the gateway says that the query has ended.
+The same processes run as pods in a cluster. Here the runner plays Kubernetes: it starts them, looks after them
+(`children`), and starts or takes away workers as the operator's machine says. It ends when the gateway says that the
+query has ended. What is safe on disk (`durability: wal`) survives every one of them; with `memory` the log goes with
+the gateway, so its death is the end of the run.
 """
 
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,14 +18,17 @@ from typing import Final
 from joinery.adapters.conversations import controlling
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
+from joinery.adapters.recording import forget_recording
 from joinery.adapters.settings import free_port
 from joinery.adapters.sinks import open_sinks
 from joinery.adapters.sinks.file_sink import FileSink
 from joinery.adapters.tracing import tracer
+from joinery.cli.children import MOST_CRASHES, Children
 from joinery.cli.local_redis import LocalRedis
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import outputs
 from joinery.cli.running import Announcement
+from joinery.cli.words import counted
 from joinery.join.plan import JoinPlan
 from joinery.machine import orders
 from joinery.machine.calls import Calls
@@ -37,8 +40,6 @@ from joinery.model.errors import JoineryError
 from joinery.model.ids import GATEWAY, OPERATOR
 from joinery.model.spec import JoinQuerySpec
 
-GRACE_S: Final = 10.0
-"""How long a process may take to end when it is asked to."""
 LAST_WORDS_S: Final = 2.0
 """How long the gateway's last overview may take after it has ended."""
 
@@ -47,8 +48,15 @@ class LocalRun:
     """All processes of one query; use it with `with`."""
 
     def __init__(
-        self, query: Path, spec: JoinQuerySpec, *, port: int = 0, record: Path | None = None, name: str = ""
-    ) -> None:  # fmt: skip
+        self,
+        query: Path,
+        spec: JoinQuerySpec,
+        *,
+        port: int = 0,
+        record: Path | None = None,
+        name: str = "",
+        state: Path | None = None,
+    ) -> None:
         self.query, self.spec = query, spec
         self.progress = Progress(name or query.stem, spec)
         self._record = record
@@ -59,14 +67,15 @@ class LocalRun:
         """When (seconds since 1970) the gateway said that everything is committed."""
         self._ended = False
         """Whether everything is committed and the sinks are complete."""
-        self._redis = LocalRedis(spec.redis.url, query.stem)
+        self._redis = LocalRedis(spec.redis.url, query.stem, spec.checkpoint.durability, state)
+        self._keeps_state = state is not None
         self._gateway, self._collector = (f"127.0.0.1:{at or free_port()}" for at in (port, 0))
         self._announcement = Announcement(query, self._gateway, self._collector)
         self._stopping = threading.Event()
         self._older = {path: _stamp(path) for path in outputs(spec, query.parent)}
         """Outputs of an earlier run."""
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._asked_to_go: set[str] = set()
+        self._children = Children(self.progress.say, self._may_return)
+        self._redis_deaths = 0
         self._wanted = self._scaled = spec.replicas
         self._process: Process | None = None
         self._tracer = tracer("operator")
@@ -74,6 +83,10 @@ class LocalRun:
     def __enter__(self) -> "LocalRun":
         try:
             self._redis.start()
+            if self._redis.goes_on:
+                self.progress.say("there is a log already: the query goes on where it was stopped")
+            elif self._record is not None:
+                forget_recording(self._record)
             self._announcement.begin()
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
@@ -95,29 +108,30 @@ class LocalRun:
     @property
     def workers(self) -> list[str]:
         """The worker processes that are there."""
-        return [name for name in self._children if name.startswith("worker-")]
+        return [name for name in self._children.names if name.startswith("worker-")]
 
     @property
     def pids(self) -> dict[str, int]:
         """The processes that are there, Redis among them."""
         redis = int(connect(self._redis.url).info("server")["process_id"])
-        return {"redis": redis, **{name: child.pid for name, child in self._children.items()}}
+        return {"redis": redis, **self._children.pids}
 
     def wait(self, look: Callable[["LocalRun"], None], every_s: float = 0.25) -> bool:
         """Until the query has ended (True) or something failed; `look` is called now and then."""
-        gateway = self._children["gateway"]
-        while gateway.poll() is None and self.failed is None and not self._stopping.is_set():
+        while not self._is_over:
             look(self)
             self._look_after()
             self._stopping.wait(every_s)
         look(self)
-        if self._stopping.is_set() and gateway.poll() is None:
+        if self._stopping.is_set() and "gateway" not in self._children.done:
             return False
-        if self.failed is None and gateway.returncode != 0:
-            self.failed = f"the gateway {_how(gateway.returncode or 0)}"
         self._ended = self.failed is None
         self._hear_the_end()
         return self._ended
+
+    @property
+    def _is_over(self) -> bool:
+        return "gateway" in self._children.done or self.failed is not None or self._stopping.is_set()
 
     def stop(self) -> None:
         """End the run before its end; may be called by a signal, at any moment, more than once."""
@@ -140,12 +154,8 @@ class LocalRun:
     def _start(self, role: str, name: str, *flags: str) -> None:
         command = [sys.executable, "-m", f"joinery.{role}", "--query", str(self.query), "--name", name]
         recording = [] if self._record is None else ["--record", str(self._record)]
-        stores = ["--redis", self._redis.url, "--keys", self._redis.keys, "--durability", "memory"]
-        self._children[name] = subprocess.Popen(  # noqa: S603 - our own modules
-            [*command, *stores, "--with-parent", str(os.getpid()), *flags, *recording],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the others in order
-        )
+        stores = ["--redis", self._redis.url, "--keys", self._redis.keys]
+        self._children.start(name, [*command, *stores, "--with-parent", str(os.getpid()), *flags, *recording])
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)
@@ -162,26 +172,39 @@ class LocalRun:
                 self._start_worker(ordinal)
         for name in self.workers:
             if int(name.removeprefix("worker-")) >= replicas:
-                self._asked_to_go.add(name)
-                self._children[name].terminate()
+                self._children.leave(name)
 
     def _look_after(self) -> None:
-        """As many workers as are wanted; one that died comes back; without gateway or collector nothing goes on."""
+        """As many workers as are wanted; whoever died comes back, if it can."""
         if self._wanted != self._scaled:
             self._scale(self._wanted)
-        self.failed = self.failed or self._redis.failed
-        for name, child in list(self._children.items()):
-            code = child.poll()
-            if code is None or name == "gateway":
-                continue
-            del self._children[name]
-            if name == "collector":
-                self.failed = f"the collector {_how(code)}"
-            elif name in self._asked_to_go or code == 0:
-                self._asked_to_go.discard(name)
-            else:
-                self.progress.say(f"{name} {_how(code)}; another one takes its place")
-                self._start_worker(int(name.removeprefix("worker-")))
+        if self._redis.has_died:
+            self._revive_redis()
+        self._children.look_after()
+        if self.failed is None and self._children.failed is not None:
+            self.failed = self._children.failed + self._loss()
+
+    def _may_return(self, name: str) -> bool:
+        """A gateway without its log has nothing to go on with."""
+        return name != "gateway" or self.spec.checkpoint.durability == "wal"
+
+    def _loss(self) -> str:
+        """What a crash of the gateway costs without a log on disk."""
+        view, failed = self.progress.last, self._children.failed or ""
+        if view is None or self._may_return("gateway") or not failed.startswith("gateway was"):
+            return ""
+        recorded, results = counted(sum(one.rows for one in view.streams), "row"), counted(view.results, "result")
+        return (
+            f"; DataLost: the log was in its memory (checkpoint.durability: memory): {recorded} had been recorded, "
+            f"{results} committed"
+        )
+
+    def _revive_redis(self) -> None:
+        self._redis_deaths += 1
+        if self._redis_deaths > MOST_CRASHES or not self._redis.revive():
+            self.failed = self.failed or "the embedded Redis has died"
+        else:
+            self.progress.say("the embedded Redis has died; it is back, with all that it had answered")
 
     def _attend(self) -> None:
         """The operator's machine, in a thread of this process."""
@@ -208,19 +231,10 @@ class LocalRun:
         """End every process that was started here."""
         if self._process is not None:
             self._process.close()
-        for child in self._children.values():
-            if child.poll() is None:
-                child.terminate()
-        until = time.monotonic() + GRACE_S
-        for child in self._children.values():
-            try:
-                child.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
-        if not self._ended:
+        self._children.close()
+        if not self._ended and not self._keeps_state:
             self._discard()
-        self._redis.stop()
+        self._redis.stop(ended=self._ended)
         self._announcement.end()
 
     def _discard(self) -> None:
@@ -249,8 +263,3 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def _how(code: int) -> str:
-    """How a process ended."""
-    return f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from joinery.adapters.settings import in_memory
 from joinery.adapters.sinks.opening import open_sinks
 from joinery.adapters.sources.opening import reader_of
 from joinery.cli.words import size
@@ -25,17 +24,13 @@ def read_query(path: Path) -> JoinQuerySpec:
 
 
 def parse(path: Path) -> JoinQuerySpec:
-    """The spec, as it is run here: what is safe on disk (`wal`) is not there yet, so who said nothing gets `memory`."""
+    """The spec, checked."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no text"
         raise UserMustAct(f"{path}: found {reason}, wanted a query file; check the path") from error
-    spec = JoinQuery.parse_yaml(text).spec
-    if spec.checkpoint.durability == "wal" and "durability" in spec.checkpoint.model_fields_set:
-        remedy = "wal is not yet there; write durability: memory, or leave it out"
-        raise BadSpec([Complaint("spec.checkpoint.durability", "wal", "memory", remedy)])
-    return in_memory(spec)
+    return JoinQuery.parse_yaml(text).spec
 
 
 def outputs(spec: JoinQuerySpec, folder: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from joinery.adapters.tuning import settle
 from joinery.cli import summary
 from joinery.cli.checking import recording_folder, verify_output
 from joinery.cli.complaining import complaining
@@ -34,13 +35,17 @@ Ctrl-C stops it earlier. Paths in the query are relative to its file.
   joinery run query.yaml --quiet        nothing but errors
   joinery run query.yaml --verify       also: are the results exact?
   joinery run query.yaml --no-clobber   never replace an output
+  joinery run query.yaml --state DIR    stop it, and go on later
 
 A file that a sink names is written whole when the query ends, and then
 replaces the one of an earlier run. A run that fails or is stopped leaves
 the old file as it was, and nothing beside it.
 
-The log is kept in memory here (checkpoint.durability: memory): a lost
-worker costs nothing, a crash of gateway or collector ends the run.
+Any process of it may die: another one takes its place, and nothing is
+lost or doubled. With checkpoint.durability: memory the input is kept in
+the gateway's memory alone (faster), and a crash of the gateway or of
+the embedded Redis ends the run. With --state DIR a run that was stopped
+goes on where it was when it is started again.
 
 Exit codes: 0 all results are committed, 1 something failed or was
 stopped, 2 the query file cannot run.
@@ -56,6 +61,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")] = False,
     no_clobber: Annotated[bool, typer.Option("--no-clobber", help="Do not replace files of an earlier run.")] = False,
+    state: Annotated[Path | None, typer.Option("--state", help="Keep what is needed to go on in this folder.")] = None,
 ) -> None:
     """Read, check, run, tell."""
     for number in _SIGNALS:
@@ -70,7 +76,7 @@ def run(
     for one in there:
         screen.say(f"{one} is there, and will be replaced when the query ends")
     with recording_folder(record, verify=verify) as folder:
-        told = _run_to_the_end(query, spec, screen, port, folder)
+        told = _run_to_the_end(query, spec, screen, port, folder, _state(state, spec))
         _tell(told, screen, as_json=as_json)
         if told["state"] != "done":
             raise typer.Exit(1)
@@ -78,12 +84,21 @@ def run(
             raise typer.Exit(1)
 
 
+def _state(state: Path | None, spec: JoinQuerySpec) -> Path | None:
+    """Where the state is kept; refused if nothing of the log would be in it."""
+    if state is not None and spec.checkpoint.durability == "memory":
+        message = "--state: found checkpoint.durability memory, wanted wal; only a log on disk can be gone on with"
+        raise UserMustAct(message)
+    return None if state is None else state.resolve()
+
+
 def _run_to_the_end(
-    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None
-) -> dict[str, Any]:  # fmt: skip
+    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None, state: Path | None
+) -> dict[str, Any]:
     """Until it has ended, failed, or somebody stops it; what it came to."""
-    running = LocalRun(query.resolve(), spec, port=port, record=record, name=name_of(query))
+    running = LocalRun(query.resolve(), spec, port=port, record=record, name=name_of(query), state=state)
     ended, failed = False, None
+    settle()
     with _stopped_by_signals(running), running, screen:
         screen.say(addresses(spec, query, running.gateway))
         ended = running.wait(lambda one: screen.show(one.progress))

@@ -48,7 +48,10 @@ class Calls:
         return facts.Appended(order.number)
 
     def _trim_log(self, order: orders.TrimLog) -> None:
-        _there(self.log).trim(order.term, order.head, order.keep_from)
+        log = _there(self.log)
+        log.trim(order.term, order.head, order.keep_from)
+        if order.is_quiet:
+            log.tidy()
 
     def _write_map(self, order: orders.WriteMap) -> Fact:
         _there(self.log).write_map(order.term, order.map)

@@ -153,8 +153,6 @@ class CollectorMachine:
                 return self._owners(message)
             case messages.Drained() if peer == GATEWAY:
                 return self._drained(message)
-            case messages.Finished() if peer == GATEWAY and self.is_finished:
-                return self._stop("the query has ended")
             case messages.Ping() if peer == GATEWAY:
                 self.tallying.clock_ahead_ns = message.ahead_ns
                 return self._to_gateway(messages.Pong(message.sent_ns, now_ns))

@@ -122,8 +122,9 @@ class GatewayMachine:
         kept, cuts = self.intake.restore(fact.head, fact.records, now_ns)
         for number, latest_ns in kept:
             self.trimming.kept(number, latest_ns)
+        self.watch.begins(fact.head)
         for number, record in fact.records[: len(kept)]:
-            self.watch.recorded(number, record)
+            self.watch.stamped(number, record)
         for cut in cuts:
             self._recorded(cut)
         early, self._early = self._early, []
@@ -354,7 +355,7 @@ class GatewayMachine:
             head, keep_from = trimmed
             self.backlog.drop(RecordNo(head.next_record - 1))
             self.serving.ledger.drop(keep_from)
-            made.append(orders.TrimLog(self.term, head, keep_from))
+            made.append(orders.TrimLog(self.term, head, keep_from, is_quiet=not self.moves.under_way))
         return made
 
     # --- the end

@@ -123,6 +123,8 @@ class TrimLog:
     term: Term
     head: Head
     keep_from: RecordNo
+    is_quiet: bool = False
+    """Nothing moves: the store may tidy up, which can make it slow for a moment."""
 
 
 @dataclass(frozen=True, slots=True)

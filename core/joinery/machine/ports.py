@@ -54,6 +54,10 @@ class Log(Protocol):
         """Make `head` the head and drop the records before `keep_from`; never goes back."""
         ...
 
+    def tidy(self) -> None:
+        """Give back to the system what trims have freed, if it pays; called while nothing moves."""
+        ...
+
     def write_map(self, term: Term, stored: StoredMap) -> None:
         """Replace the map."""
         ...

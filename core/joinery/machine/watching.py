@@ -62,13 +62,21 @@ class Watch:
 
     # --- what happens
 
+    def begins(self, head: Head) -> None:
+        """The log was read: the rows before the head were recorded by other gateways."""
+        self._rows = list(head.positions)
+
     def recorded(self, number: RecordNo, record: Record) -> None:
         """A record is durable."""
+        self.stamped(number, record)
         for batch in record.batches:
-            rows = batch.rows.num_rows
-            self._rows[batch.stream] += rows
+            self._rows[batch.stream] += batch.rows.num_rows
             self._late[batch.stream] += 0 if batch.late is None else int(batch.late.sum())
-            self._serving.ledger.add(number, batch.stream, batch.first_place + rows, batch.stamp_ns)
+
+    def stamped(self, number: RecordNo, record: Record) -> None:
+        """When rows arrived that are not joined yet."""
+        for batch in record.batches:
+            self._serving.ledger.add(number, batch.stream, batch.first_place + batch.rows.num_rows, batch.stamp_ns)
 
     def committed(self, tally: Tally | None) -> None:
         """The collector tells what was committed."""

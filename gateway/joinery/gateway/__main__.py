@@ -1,11 +1,17 @@
-"""`python -m joinery.gateway`: wires the gateway and runs it until the query ends."""
+"""`python -m joinery.gateway`: wires the gateway and runs it until the query ends.
+
+Exit codes: 0 the query has ended and everything is committed; 1 it was stopped, or crashed, and may be started again;
+2 it cannot run, and neither can another one: the query or its input must be mended.
+"""
 
 import sys
 
 from joinery.adapters.conversations import controlling, exchanging, ingesting
+from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RecordingLog
-from joinery.adapters.settings import plan_of, read_flags, stop_on_signals
+from joinery.adapters.redis_log import RedisLog
+from joinery.adapters.settings import CANNOT_RUN, Settings, plan_of, read_flags, stop_on_signals
 from joinery.adapters.sources import open_sources
 from joinery.adapters.tracing import tracer
 from joinery.adapters.tuning import keep_memory, settle
@@ -15,18 +21,30 @@ from joinery.machine.gateway import GatewayMachine
 from joinery.machine.memory import MemoryLog
 from joinery.machine.ports import Log
 from joinery.machine.warming import warm_gateway
-from joinery.model.errors import UserMustAct
+from joinery.model.errors import TryAgain, UserMustAct
+from joinery.model.spec import JoinQuerySpec
 
 
 def main() -> int:
-    """0: the query has ended and everything is committed; 1: it was stopped before."""
+    """Run it; the exit code."""
     keep_memory()
     settings = read_flags("gateway")
+    try:
+        return _run(settings)
+    except UserMustAct as refused:
+        sys.stderr.write(f"gateway: {refused}\n")
+        return CANNOT_RUN
+    except TryAgain as error:
+        sys.stderr.write(f"gateway: {error}\n")
+        return 1
+
+
+def _run(settings: Settings) -> int:
     spec, plan = plan_of(settings)
     warm_gateway(plan)
     settle()
     machine = GatewayMachine(spec, settings.collector or None)
-    log: Log = MemoryLog()
+    log = _log_of(spec, settings)
     if settings.record is not None:
         log = RecordingLog(log, plan, settings.record)
     process = Process(machine, Calls(instance=settings.instance, log=log), recorder=tracer(settings.name))
@@ -35,10 +53,9 @@ def main() -> int:
     try:
         process.listen(settings.listen, talks, reflects=settings.reflection)
         sources = open_sources(spec, plan, settings.query.parent, process, settings.redis)
-    except UserMustAct as refused:
+    except UserMustAct:
         process.close()
-        sys.stderr.write(f"gateway: {refused}\n")
-        return 2
+        raise
     stop_on_signals(process)
     for source in sources:
         source.start()
@@ -49,7 +66,17 @@ def main() -> int:
             source.close()
     if not machine.finished and not because.startswith("SIG"):  # who sends a signal knows why
         sys.stderr.write(f"gateway: {because}\n")
-    return 0 if machine.finished else 1
+    if machine.finished:
+        return 0
+    wrong = [source for source in sources if isinstance(source.error, UserMustAct)]
+    return CANNOT_RUN if wrong or process.shell.cannot_run else 1
+
+
+def _log_of(spec: JoinQuerySpec, settings: Settings) -> Log:
+    """On disk, or in the memory of this process."""
+    if spec.checkpoint.durability == "wal":
+        return RedisLog(connect(settings.redis), settings.stored_as)
+    return MemoryLog()
 
 
 if __name__ == "__main__":

@@ -428,13 +428,6 @@ def test_the_gateway_hears_that_the_sinks_are_finished_as_often_as_it_asks(drive
     assert 1 == len(sent(driver.say(GATEWAY, drained(term=2)), messages.Finished))
 
 
-def test_a_collector_that_has_finished_stops_when_the_gateway_says_so(driver: Driver) -> None:
-    driver.say(GATEWAY, drained())
-    assert [] == driver.say(GATEWAY, messages.Finished())
-    driver.tell(facts.SinksFinished())
-    assert [orders.Stop("the query has ended")] == driver.say(GATEWAY, messages.Finished())
-
-
 # --- subscribers
 
 

@@ -36,4 +36,4 @@ def wired() -> Process:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code("collector", wired))
+    sys.exit(exit_code("collector", wired, ends_when_told=True))
