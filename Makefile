@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help venv python run test lint bench bench-peers figures simulate lock clean
+.PHONY: help venv python run test lint bench bench-peers figures simulate chaos soak lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -52,6 +52,12 @@ figures: $(READY) ## the papers' figures, simulated and with real processes, as 
 N ?= 10000
 simulate: $(READY) ## N=10000 seeded schedules of the whole protocol with faults (20 minutes); one of them again, told: SEED=123
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),$(N)) $(ARGS)
+
+chaos: $(READY) ## N=10 seeded runs of real processes that are killed and stopped under load (20 s each); one of them again, told: SEED=7
+	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED),$(if $(filter file,$(origin N)),10,$(N))) $(ARGS)
+
+soak: $(READY) ## ten minutes under load with groups moving all the time: does any process grow? into build/soak.txt and .png (shorter than 5 tells little: ARGS="--minutes 5")
+	@$(BIN)/python -m tests.chaos.soak $(ARGS)
 
 lock: | python ## make the locks anew from pyproject.toml
 	@test -x $(BIN)/pip-compile || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet pip-tools; }

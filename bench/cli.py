@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bench import service, steady, throughput
+from bench import service, state, steady, throughput
 from bench.answer import BenchError
 from bench.lab import HEADLINE, Lab, described, headline
 from bench.report import Metric, table, write_json
@@ -53,7 +53,13 @@ def jobs() -> list[Job]:
     growth = ("core.hash.window_growth", "core.hash.window_growth.small")
     tuning = ("core.fine_tuning.speedup", "core.nested_loop.comparisons_per_s")
     core = [*found, Job(growth, steady.window_growth), Job(tuning, steady.fine_tuning)]
-    return [*core, Job(service.FAST_NAMES, service.fast), Job(service.SLOW_NAMES, service.slow)]
+    served = [Job(service.FAST_NAMES, service.fast), Job(service.SLOW_NAMES, service.slow)]
+    survived = [
+        Job(state.OVERHEAD_NAMES, state.overheads),
+        Job(state.PAUSE_NAMES, state.pauses),
+        Job(state.RECOVERY_NAMES, state.recovery),
+    ]
+    return [*core, *served, *survived]
 
 
 _IDS: Final = ("tuples_per_s", "ratio_to_c", "ingest.tuples_per_s")

@@ -55,6 +55,15 @@ GOALS: Final = (
     Goal(r"core\.fine_tuning\.speedup", ">=", 5),
     Goal(r"service\.U1\.ratio_to_flink", ">=", 10),
     Goal(r"service\.U1\.ratio_to_datafusion", ">=", 1.5),
+    Goal(r"service\.U1\.durable\.ratio_to_flink", ">=", 8),
+    Goal(r"service\.U1\.cpu_us", "<=", 1),
+    Goal(r"service\.L1\.p50_ms", "<=", 30),
+    Goal(r"service\.L1\.p99_ms", "<=", 100),
+    Goal(r"state\.pause_p99_ms", "<=", 100),
+    Goal(r"state\.pause_growth", "<=", 1.3),
+    Goal(r"state\.recovery_s", "<=", 5),
+    Goal(r"state\.checkpoint_overhead", "<=", 0.15),
+    Goal(r"state\.wal_overhead", "<=", 0.3),
 )
 
 

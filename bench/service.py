@@ -2,7 +2,7 @@
 
 Everything is a process of its own and talks real gRPC; `joinery run` starts them. What is timed is from the first push
 until the last result is committed. The number of results is checked against the pairs that were counted when the input
-was made. No checkpoint falls into a run (the peers' figures are without them, too); `checkpoint.interval` is long.
+was made. Unless it is said no checkpoint falls into a run (the peers' figures are without them, too).
 """
 
 import json
@@ -73,12 +73,17 @@ class Ran:
         return self.tuples / self.seconds
 
 
-def throughput(lab: Lab, name: str, workers: int, sink: str) -> Ran:
+NO_CHECKPOINT: Final[Mapping[str, str]] = {"durability": "memory", "interval": "1h"}
+
+
+def throughput(
+    lab: Lab, name: str, workers: int, sink: str, checkpoint: Mapping[str, str] = NO_CHECKPOINT
+) -> Ran:  # fmt: skip
     """A workload as fast as it goes, to a sink."""
     files = written(lab.workloads[name], lab.folder / "data" / name, lab.say)
-    with _running(files, workers, sink) as (run, pusher):
+    with _running(files, workers, sink, checkpoint) as (run, pusher):
         used, begun = Used(), 0.0
-        pids = {**run.pids, "producer": pusher.pid}
+        pids = {name: pid for name, pid in {**run.pids, "producer": pusher.pid}.items() if name != "watcher"}
         used.look(pids)
         begun = _go(pusher)
 
@@ -93,14 +98,15 @@ def throughput(lab: Lab, name: str, workers: int, sink: str) -> Ran:
         if run.finished_s is None or results != files.pairs:
             raise BenchError(f"{name}: found {results} results, wanted {files.pairs}")
         ran = Ran(2 * files.workload.rows_per_stream, run.finished_s - begun, used)
-        lab.say(f"{name}: {workers} workers, {sink}: {ran.tuples_per_s / 1e6:.2f} M tuples/s")
+        how = "" if checkpoint is NO_CHECKPOINT else f", {' '.join(checkpoint.values())}"
+        lab.say(f"{name}: {workers} workers, {sink}{how}: {ran.tuples_per_s / 1e6:.2f} M tuples/s")
         return ran
 
 
 def latencies_ms(lab: Lab, name: str, workers: int) -> NDArray[np.float64]:
     """Of every result, from the due time of its later tuple until a subscriber has it; the rows come at their times."""
     files = written(lab.workloads[name], lab.folder / "data" / name, lab.say)
-    with _running(files, workers, "count", "--paced") as (run, pusher), connect(run.gateway) as query:
+    with _running(files, workers, "count", NO_CHECKPOINT, "--paced") as (run, pusher), connect(run.gateway) as query:
         results = iter(query.results())
         begun = _go(pusher)
         found, rows = [], 0
@@ -116,12 +122,12 @@ def latencies_ms(lab: Lab, name: str, workers: int) -> NDArray[np.float64]:
 
 @contextmanager
 def _running(
-    files: Files, workers: int, sink: str, *flags: str
+    files: Files, workers: int, sink: str, checkpoint: Mapping[str, str], *flags: str
 ) -> Iterator[tuple[LocalRun, subprocess.Popen[str]]]:  # fmt: skip
     """The query and its producer, all of them ready."""
     with tempfile.TemporaryDirectory(prefix="joinery-bench-") as folder:
         path = Path(folder) / "query.yaml"
-        path.write_text(json.dumps(_query(files, workers, sink)))
+        path.write_text(json.dumps(_query(files, workers, sink, checkpoint)))
         settle()  # as `joinery run` does
         with LocalRun(path, read_query(path)) as run:
             command = [sys.executable, "-m", "bench.pusher", run.gateway, str(files.folder), *flags]
@@ -152,7 +158,7 @@ def _go(pusher: "subprocess.Popen[str]") -> float:
     return float(pusher.stdout.readline())
 
 
-def _query(files: Files, workers: int, sink: str) -> dict[str, object]:
+def _query(files: Files, workers: int, sink: str, checkpoint: Mapping[str, str]) -> dict[str, object]:
     def stream(name: str) -> dict[str, object]:
         schema = {"ts": "int64", "key": "int64", "payload": f"binary({PAYLOAD_BYTES})"}
         window = f"{files.workload.window_ns}ns"
@@ -163,7 +169,7 @@ def _query(files: Files, workers: int, sink: str) -> dict[str, object]:
         "join": {"on": ["key"]},
         "replicas": workers,
         "scaling": {"mode": "Manual"},
-        "checkpoint": {"durability": "memory", "interval": "1h"},
+        "checkpoint": dict(checkpoint),
         "worker": {"buffer": "4Mi"},  # messages are a quarter of it: 1 MB
         "sinks": [_SINKS[sink]],
     }

@@ -1,7 +1,7 @@
 """Ours and theirs in turns: rates, and how many times theirs ours is."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +17,15 @@ from bench.peers.forms import converted
 from bench.peers.home import Home
 from bench.peers.job import Input, Job, Outcome
 from bench.report import Metric
+from bench.state import WAL
 from joinery.model.errors import JoineryError
 
 WARM_UP: Final = "U1small"
 OURS: Final = "service"
+OURS_DURABLE: Final = "service.durable"
+FLINK_DURABLE: Final = "flink.durable"
+"""With everything that survives a crash, on both sides: our log on disk and checkpoints, its checkpoints."""
+FLINK_CHECKPOINT_S: Final = 10
 _CHUNK: Final = 1 << 20
 
 
@@ -43,15 +48,17 @@ class Peer:
     warm_up: Input
     timed: Input
     truth: Answer
+    checkpoint_s: int = 0
 
     def turn(self) -> float:
         """Tuples per second of one run."""
         _keep_in_memory([Path(self.timed.path(self.engine.form, stream)) for stream in (1, 2)])
         with TemporaryDirectory(prefix=f"{self.engine.name}-run-", dir=self.home.folder) as scratch:
-            job = Job(self.warm_up, self.timed, scratch, str(self.connector))
+            job = Job(self.warm_up, self.timed, scratch, str(self.connector), self.checkpoint_s)
             outcome = outcome_of(self.engine, self.python, job, self.home.log(self.engine.name))
         rate = rate_of(self.engine.title, outcome, self.truth, 2 * self.timed.rows)
-        self.home.say(f"{self.engine.title}: {rate / 1e6:.3f} M tuples/s, {outcome.pairs:,} pairs")
+        how = f" with checkpoints every {self.checkpoint_s} s" if self.checkpoint_s else ""
+        self.home.say(f"{self.engine.title}{how}: {rate / 1e6:.3f} M tuples/s, {outcome.pairs:,} pairs")
         return rate
 
 
@@ -65,7 +72,11 @@ def compare(lab: Lab, name: str, engines: Sequence[Engine], workers: int) -> Com
     for engine in engines:
         try:
             connector = home.connector(engine) if engine is FLINK else Path()
-            runs[engine.name] = Peer(engine, home, home.python(engine), connector, warm_up, timed, truth).turn
+            peer = Peer(engine, home, home.python(engine), connector, warm_up, timed, truth)
+            runs[engine.name] = peer.turn
+            if engine is FLINK:
+                runs[OURS_DURABLE] = lambda: _ours(lab, name, workers, WAL)
+                runs[FLINK_DURABLE] = replace(peer, checkpoint_s=FLINK_CHECKPOINT_S).turn
         except BenchError as error:
             lab.say(str(error))
             failed[engine.name] = str(error)
@@ -73,9 +84,9 @@ def compare(lab: Lab, name: str, engines: Sequence[Engine], workers: int) -> Com
     return Comparison(metrics_of(name, samples), failed | fell_out)
 
 
-def _ours(lab: Lab, name: str, workers: int) -> float:
-    """The whole service over real gRPC, to the count sink, without checkpoints."""
-    return service.throughput(lab, name, workers, "count").tuples_per_s
+def _ours(lab: Lab, name: str, workers: int, checkpoint: Mapping[str, str] = service.NO_CHECKPOINT) -> float:
+    """The whole service over real gRPC, to the count sink."""
+    return service.throughput(lab, name, workers, "count", checkpoint).tuples_per_s
 
 
 def true_answer(lab: Lab, files: Files) -> Answer:
@@ -118,11 +129,19 @@ def taken_in_turns(
 def metrics_of(name: str, samples: Mapping[str, Sample]) -> list[Metric]:
     """Rates of all, then the ratios of ours to each of theirs."""
     mine = samples.get(OURS)
-    theirs = {who: sample for who, sample in samples.items() if who != OURS}
+    durable = {who: sample for who, sample in samples.items() if who in (OURS_DURABLE, FLINK_DURABLE)}
+    theirs = {who: sample for who, sample in samples.items() if who != OURS and who not in durable}
     found = [] if mine is None else [Metric.rate(f"{OURS}.{name}.tuples_per_s", mine)]
     found += [Metric.rate(f"peers.{who}.{name}.tuples_per_s", sample) for who, sample in theirs.items()]
     if mine is not None:
         found += [Metric.ratio(f"{OURS}.{name}.ratio_to_{who}", mine, sample) for who, sample in theirs.items()]
+    if OURS_DURABLE in durable:
+        found.append(Metric.rate(f"{OURS}.{name}.durable.tuples_per_s", durable[OURS_DURABLE]))
+    if FLINK_DURABLE in durable:
+        found.append(Metric.rate(f"peers.flink.{name}.durable.tuples_per_s", durable[FLINK_DURABLE]))
+    if len(durable) == 2:  # both of them
+        ratio = Metric.ratio(f"{OURS}.{name}.durable.ratio_to_flink", durable[OURS_DURABLE], durable[FLINK_DURABLE])
+        found.append(ratio)
     return found
 
 

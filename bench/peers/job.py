@@ -47,6 +47,8 @@ class Job:
     """A folder of its own, which is gone afterwards."""
     connector: str
     """The jar of `RawTables.java`; only Flink has one."""
+    checkpoint_s: int = 0
+    """Between two checkpoints; 0: none. Only Flink takes them."""
 
     @property
     def answer(self) -> Path:

@@ -22,10 +22,14 @@ from joinery.adapters.sinks.chosen import Chosen
 from joinery.adapters.sinks.file_sink import FileSink
 from joinery.adapters.sinks.formats import format_of
 from joinery.adapters.sinks.redis_stream import RedisStreamSink, rows_of
+from joinery.adapters.sinks.retained import RedisRetained
+from joinery.join.plan import JoinPlan
 from joinery.machine.memory import MemoryCheckpoints, MemoryClock, MemoryCommits, MemoryLog
 from joinery.machine.memory_sink import MemorySink
-from joinery.machine.ports import CheckpointStore, Clock, CommitStore, Log, Receipt, Sink
-from joinery.model.ids import Term
+from joinery.machine.ports import CheckpointStore, Clock, CommitStore, Log, Receipt, Retained, Sink
+from joinery.machine.retaining import MemoryRetained
+from joinery.model.ids import GroupId, RecordNo, Term
+from joinery.model.spec import JoinQuerySpec
 
 SCHEMA = pa.schema([("k", pa.int64())])
 _numbers = itertools.count()
@@ -61,6 +65,37 @@ def connect_checkpoints(request: pytest.FixtureRequest, query: str) -> Callable[
     return lambda: store
 
 
+@dataclass(frozen=True)
+class Shelf:
+    """A checkpoint store, and how to do harm to what it holds."""
+
+    store: CheckpointStore
+    harm: Callable[[int, int], str]
+    """Damage the increment of a group at a tag; what the store calls the place."""
+
+
+@pytest.fixture(params=["memory", "redis"])
+def shelf(request: pytest.FixtureRequest, query: str) -> Shelf:
+    if request.param == "memory":
+        store = MemoryCheckpoints()
+
+        def damage(group: int, tag: int) -> str:
+            store.damage(GroupId(group), RecordNo(tag), "found a wrong checksum")
+            return f"block:{group}:"
+
+        return Shelf(store, damage)
+    client = request.getfixturevalue("redis_server").connect()
+
+    def flip(group: int, tag: int) -> str:
+        [key] = client.keys(f"joinery:{{{query}}}:block:{group}:*:{tag}:*")
+        value = bytearray(client.hget(key, "0"))
+        value[-20] ^= 1
+        client.hset(key, "0", bytes(value))
+        return str(key.decode())
+
+    return Shelf(RedisCheckpoints(client, query), flip)
+
+
 @pytest.fixture(params=["memory", "redis"])
 def connect_commits(request: pytest.FixtureRequest, query: str) -> Callable[[], CommitStore]:
     if request.param == "redis":
@@ -68,6 +103,21 @@ def connect_commits(request: pytest.FixtureRequest, query: str) -> Callable[[], 
         return lambda: RedisCommits(server.connect(), query)
     store = MemoryCommits()
     return lambda: store
+
+
+RETAIN = 3 * 18
+"""Three rows of the samples."""
+
+
+@pytest.fixture(params=["memory", "redis"])
+def connect_retained(request: pytest.FixtureRequest, query: str) -> Callable[[], Retained]:
+    if request.param == "redis":
+        server = request.getfixturevalue("redis_server")
+        streams = [{"name": name, "schema": {"k": "int64"}, "window": "10s"} for name in "ab"]
+        spec = {"streams": streams, "join": {"on": ["k"]}, "select": ["a.k as k"]}
+        plan = JoinPlan.of(JoinQuerySpec.parse(spec))
+        return lambda: RedisRetained(server.connect(), query, plan, RETAIN)
+    return MemoryRetained(RETAIN).again
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from joinery.join.results import Kind, ResultPart
 from joinery.join.state import Increment
 from joinery.machine.log import Head, LoggedBatch, ProducerJoined, Record, Session
 from joinery.machine.ports import Commit, Receipt
+from joinery.machine.totals import Totals
 from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term, WorkerId
 from joinery.model.tuples import TupleBatch
 from joinery.partition.map import PartitionMap, StoredMap
@@ -70,7 +71,8 @@ def increment_seen(kept: Increment) -> object:
 
 
 def commit(number: int, *committed: int, valid: int = 0) -> Commit:
-    return Commit(number, np.array(committed, np.int64), (Receipt("one", valid), Receipt("two", valid + 1)))
+    receipts = (Receipt("one", valid), Receipt("two", valid + 1))
+    return Commit(number, np.array(committed, np.int64), receipts, totals=Totals(10 * number, (0, number)))
 
 
 def commit_seen(kept: Commit | None) -> object:
@@ -78,7 +80,7 @@ def commit_seen(kept: Commit | None) -> object:
     if kept is None:
         return None
     seen = None if kept.seen is None else kept.seen.tolist()
-    return kept.number, kept.committed.tolist(), kept.receipts, seen, kept.before_ns
+    return kept.number, kept.committed.tolist(), kept.receipts, seen, kept.before_ns, kept.totals
 
 
 def result(*values: int, kind: Kind = Kind.RESULT) -> ResultPart:

@@ -7,6 +7,7 @@ import pytest
 from joinery.machine.ports import CheckpointStore, Stale
 from joinery.model.errors import Bug
 from joinery.model.ids import GroupId, MapVersion, RecordNo
+from tests.contract.conftest import Shelf
 from tests.contract.samples import increment, increment_seen
 
 Connect = Callable[[], CheckpointStore]
@@ -276,3 +277,66 @@ def test_a_trim_of_one_group_leaves_the_others(connect_checkpoints: Connect) -> 
     write(store, 5, 7, 1)
     store.trim(G, MapVersion(1), RecordNo(5))
     assert ((7,), (5,)) == (tags(store, G), tags(store, H))
+
+
+# --- what is not what was written
+
+
+def test_a_damaged_increment_is_named_by_its_key_and_the_others_are_read(shelf: Shelf) -> None:
+    store = shelf.store
+    write(store, -1, 5, 1)
+    write(store, 5, 7, 2, 3)
+    write(store, 7, 9, 4)
+    key = shelf.harm(G, 7)
+    chain = store.read(G, MapVersion(2), ())
+    [damage] = chain.damaged
+    assert ((5, 7, 9), [5, 9]) == (chain.tags, [one.tag for one in chain.increments])
+    assert (7, True, 2) == (damage.tag, damage.key.startswith(key), damage.rows)
+    assert "checksum" in damage.reason
+
+
+def test_a_damaged_increment_that_is_known_is_not_looked_at(shelf: Shelf) -> None:
+    write(shelf.store, -1, 5, 1)
+    write(shelf.store, 5, 7, 2)
+    shelf.harm(G, 5)
+    assert () == shelf.store.read(G, None, known(5)).damaged
+
+
+def test_the_damage_of_one_group_is_none_of_another(shelf: Shelf) -> None:
+    write(shelf.store, -1, 5, 1)
+    write(shelf.store, -1, 5, 1, group=H)
+    shelf.harm(G, 5)
+    assert ((), 1) == (shelf.store.read(H, None, ()).damaged, len(shelf.store.read(G, None, ()).damaged))
+
+
+def test_a_chain_goes_on_behind_a_damaged_increment_and_a_whole_state_mends_it(shelf: Shelf) -> None:
+    store = shelf.store
+    write(store, -1, 5, 1)
+    shelf.harm(G, 5)
+    assert () == write(store, 5, 7, 2)
+    assert () == write(store, -1, 9, 1, 2, 3)
+    assert [5] == [one.tag for one in store.read(G, None, ()).damaged]
+    store.trim(G, MapVersion(1), RecordNo(7))
+    chain = store.read(G, None, ())
+    assert ((9,), (), [9]) == (chain.tags, chain.damaged, [one.tag for one in chain.increments])
+
+
+def test_a_whole_state_at_the_tag_of_a_damaged_increment_replaces_it(shelf: Shelf) -> None:
+    store = shelf.store
+    write(store, -1, 5, 1)
+    write(store, 5, 7, 2)
+    shelf.harm(G, 7)
+    assert () == write(store, -1, 7, 1, 2)
+    chain = store.read(G, None, ())
+    assert ((5, 7), (), [None, None]) == (chain.tags, chain.damaged, [one.since for one in chain.increments])
+
+
+def test_a_new_owner_that_begins_before_the_damage_drops_it(shelf: Shelf) -> None:
+    store = shelf.store
+    write(store, -1, 5, 1)
+    write(store, 5, 7, 2)
+    shelf.harm(G, 7)
+    store.read(G, MapVersion(2), ())
+    assert () == write(store, 5, 8, 3, version=2, instance="w/2")
+    chain = store.read(G, None, ())
+    assert ((5, 8), ()) == (chain.tags, chain.damaged)

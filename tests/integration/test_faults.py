@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,15 +18,6 @@ from joinery.adapters.embedded_redis import connect, find_server
 from joinery.adapters.settings import free_port
 from joinery.model.errors import TryAgain
 from tests.support.faults import OLD, PATIENCE_S, Running, truth, until, write_files, write_query, written
-
-
-@pytest.fixture(name="folder")
-def a_short_folder() -> Iterator[Path]:
-    """Short, because of the sockets in it; its name tells the run's processes from all others."""
-    made = Path(tempfile.mkdtemp(prefix="jf-"))
-    yield made
-    shutil.rmtree(made)
-
 
 # --- Ctrl-C
 

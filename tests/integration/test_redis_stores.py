@@ -1,12 +1,15 @@
 """Checkpoints and commits in a real Redis: what the contract suites cannot see. Keys, races, crashes, full servers."""
 
 import os
+import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +18,13 @@ from redis import Redis
 
 from joinery.adapters import redis_checkpoints
 from joinery.adapters.embedded_redis import EmbeddedRedis
-from joinery.adapters.increment_bytes import BadIncrement
+from joinery.adapters.increment_bytes import encode
 from joinery.adapters.redis_calls import run_of
 from joinery.adapters.redis_checkpoints import VALUE_BYTES, RedisCheckpoints
 from joinery.adapters.redis_commits import RedisCommits
 from joinery.join.state import Increment
 from joinery.machine.ports import Commit, Receipt, Stale
+from joinery.machine.totals import Totals
 from joinery.model.errors import Bug, TryAgain, UserMustAct
 from joinery.model.ids import GroupId, MapVersion, RecordNo, Term
 from joinery.model.tuples import TupleBatch
@@ -246,33 +250,141 @@ def test_a_preload_reads_again_when_a_block_goes_under_it(
 ) -> None:
     write(store, -1, 5, 1)
     write(store, 5, 7, 2)
-    fetch, trimmed = RedisCheckpoints._increments, []
+    fetch, trimmed = RedisCheckpoints._blocks, []
 
-    def slow(self: RedisCheckpoints, group: GroupId, names: list[str]) -> object:
+    def slow(self: RedisCheckpoints, group: GroupId, links: list[Any]) -> Any:
         if not trimmed:
             trimmed.append(self.trim(G, MapVersion(1), RecordNo(5)))
-        return fetch(self, group, names)
+        return fetch(self, group, links)
 
-    monkeypatch.setattr(RedisCheckpoints, "_increments", slow)
+    monkeypatch.setattr(RedisCheckpoints, "_blocks", slow)
     chain = store.read(G, None, ())
     assert ((7,), [7], 5) == (chain.tags, [one.tag for one in chain.increments], chain.base)
+    assert () == chain.damaged
 
 
-def test_a_block_that_stays_away_is_not_read_for_ever(client: Redis, store: RedisCheckpoints) -> None:
-    write(store, -1, 5, 1)
-    client.delete(*client.keys("*:block:*"))
-    with pytest.raises(TryAgain, match="group 3"):
-        store.read(G, None, ())
+# --- what is not what was written
 
 
-def test_a_damaged_block_is_refused(client: Redis, store: RedisCheckpoints) -> None:
-    write(store, -1, 5, 1)
-    [key] = client.keys("*:block:*")
+def flip(client: Redis, key: bytes, at: int = -20) -> None:
     value = bytearray(client.hget(key, "0") or b"")
-    value[-20] ^= 1
+    value[at] ^= 1
     client.hset(key, "0", bytes(value))
-    with pytest.raises(BadIncrement, match="checksum"):
-        store.read(G, None, ())
+
+
+def shorten(client: Redis, key: bytes) -> None:
+    client.hset(key, "0", (client.hget(key, "0") or b"")[:-8])
+
+
+def replace_by_a_text(client: Redis, key: bytes) -> None:
+    client.delete(key)
+    client.set(key, "hello")
+
+
+def of_another_query(client: Redis, key: bytes) -> None:
+    other = RedisCheckpoints(client, "other")
+    other.write_blocks("w/1", [increment(G, 5, 7, 9)])
+    client.copy("joinery:{other}:block:3:5:7:w/1", key, replace=True)
+
+
+def of_another_group(client: Redis, key: bytes) -> None:
+    client.hset(key, "0", bytes(encode(increment(4, 5, 7, 2))))
+
+
+def of_another_tag(client: Redis, key: bytes) -> None:
+    client.hset(key, "0", bytes(encode(increment(G, 5, 6, 2))))
+
+
+def of_format(version: int, client: Redis, key: bytes) -> None:
+    value = bytearray(client.hget(key, "0") or b"")
+    value[8:12] = version.to_bytes(4, "little")
+    client.hset(key, "0", bytes(value))
+
+
+HARM: dict[str, tuple[Callable[[Redis, bytes], object], str]] = {
+    "a flipped bit": (flip, "found a wrong checksum"),
+    "a flipped bit in the head": (lambda client, key: flip(client, key, 0), "found bytes that begin with"),
+    "a flipped bit in the length": (lambda client, key: flip(client, key, 16), "bytes, wanted"),
+    "bytes missing at the end": (shorten, r"found \d+ of \d+ bytes"),
+    "no bytes": (lambda client, key: client.hset(key, "0", b""), "found 0 bytes"),
+    "a piece missing": (lambda client, key: client.hdel(key, "0"), "found 0 of 1 pieces"),
+    "no number of pieces": (lambda client, key: client.hdel(key, "n"), "without the number of its pieces"),
+    "no number": (lambda client, key: client.hset(key, "n", "many"), "without the number of its pieces"),
+    "not there": (lambda client, key: client.delete(key), "found nothing"),
+    "no hash": (replace_by_a_text, "no hash"),
+    "another query's": (of_another_query, "written as b'joinery:{other}:block:3:5:7:w/1'"),
+    "another group's": (of_another_group, r"the increment \(5, 7\] of group 4"),
+    "another tag's": (of_another_tag, r"the increment \(5, 6\] of group 3"),
+    "an older format": (partial(of_format, 0), "found format 0, wanted an increment of format 1"),
+    "a newer format": (partial(of_format, 2), "found format 2, wanted an increment of format 1"),
+}
+
+
+@pytest.mark.parametrize("what", HARM)
+@pytest.mark.parametrize("version", [None, MapVersion(2)], ids=["preload", "claim"])
+def test_a_block_that_is_not_what_was_written_is_refused_by_its_key(
+    what: str, version: MapVersion | None, client: Redis, store: RedisCheckpoints
+) -> None:
+    write(store, -1, 5, 1)
+    write(store, 5, 7, 2)
+    write(store, 7, 9, 3)
+    harm, reason = HARM[what]
+    harm(client, b"joinery:{orders}:block:3:5:7:w/1")
+    chain = store.read(G, version, ())
+    [damage] = chain.damaged
+    assert ((5, 7, 9), [5, 9]) == (chain.tags, [one.tag for one in chain.increments])
+    assert (7, "joinery:{orders}:block:3:5:7:w/1") == (damage.tag, damage.key)
+    assert re.search(reason, damage.reason), damage.reason
+
+
+def test_a_block_of_a_version_that_did_not_write_its_name_is_read(client: Redis, store: RedisCheckpoints) -> None:
+    write(store, -1, 5, 1)
+    client.hdel("joinery:{orders}:block:3:-1:5:w/1", "as", "rows")
+    client.delete("joinery:{orders}:tips")
+    chain = store.read(G, None, ())
+    assert ((), [5]) == (chain.damaged, [one.tag for one in chain.increments])
+
+
+CHAIN = "joinery:{orders}:chain:3"
+CUT: dict[str, tuple[Callable[[Redis], object], list[int], list[int]]] = {
+    #  what was done to the chain 5 -> 7 -> 9; the tags that are damaged, and those that can be read
+    "without its end": (lambda client: client.rpop(CHAIN), [9], [5, 7]),
+    "without its beginning": (lambda client: client.lpop(CHAIN), [7], [9]),
+    "without its middle": (lambda client: client.lrem(CHAIN, 1, "5:7:1:w/1"), [9], [5]),
+    "not there": (lambda client: client.delete(CHAIN), [9], []),
+    "no list": (lambda client: [client.delete(CHAIN), client.set(CHAIN, "hello")], [9], []),
+    "an entry that is none": (lambda client: client.lset(CHAIN, 1, "hello"), [9], [5]),
+}
+
+
+@pytest.mark.parametrize("what", CUT)
+def test_a_chain_that_was_cut_is_damaged_from_there_and_named_by_its_key(
+    what: str, client: Redis, store: RedisCheckpoints
+) -> None:
+    write(store, -1, 5, 1)
+    write(store, 5, 7, 2)
+    write(store, 7, 9, 3)
+    harm, damaged, readable = CUT[what]
+    harm(client)
+    chain = store.read(G, MapVersion(2), ())
+    assert (damaged, readable) == ([one.tag for one in chain.damaged], [one.tag for one in chain.increments])
+    assert {CHAIN} == {one.key for one in chain.damaged}
+
+
+@pytest.mark.parametrize("what", CUT)
+def test_an_owner_goes_on_writing_behind_a_chain_that_was_cut_and_a_whole_state_mends_it(
+    what: str, client: Redis, store: RedisCheckpoints
+) -> None:
+    write(store, -1, 5, 1)
+    write(store, 5, 7, 2)
+    write(store, 7, 9, 3)
+    CUT[what][0](client)
+    assert () == write(store, 9, 11, 4)
+    assert [] != list(store.read(G, None, ()).damaged)
+    assert () == write(store, -1, 13, 1, 2, 3, 4)
+    last = store.read(G, None, ())
+    assert (13, None) == (last.increments[-1].tag, last.increments[-1].since)
+    assert 13 not in [one.tag for one in last.damaged]
 
 
 # --- commits
@@ -288,6 +400,16 @@ def test_a_commit_comes_back_with_everything_it_said(client: Redis) -> None:
     assert commit_seen(full) == commit_seen(store.open("c/1")[1])
     store.write(term, commit(2, 6, 7, 8))
     assert commit_seen(commit(2, 6, 7, 8)) == commit_seen(store.open("c/2")[1])
+
+
+def test_a_commit_of_a_version_without_totals_is_read_and_counts_from_there_on(client: Redis) -> None:
+    store = RedisCommits(client, "orders")
+    term, _ = store.open("c/1")
+    store.write(term, commit(1, 4))
+    client.hdel("joinery:{orders}:commit", "results", "late")
+    _, found = store.open("c/2")
+    assert found is not None
+    assert (1, Totals()) == (found.number, found.totals)
 
 
 def test_a_commit_of_another_format_is_refused_by_its_name(client: Redis) -> None:
@@ -347,6 +469,49 @@ def test_a_full_server_asks_to_be_tried_again_and_loses_nothing(client: Redis, s
     assert [increment_seen(increment(G, -1, 5, 1))] == [
         increment_seen(one) for one in store.read(G, MapVersion(1), ()).increments
     ]
+
+
+UNABLE = {
+    "full": (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")),
+    "without replicas": (
+        ("CONFIG", "SET", "min-replicas-to-write", "1"),
+        ("CONFIG", "SET", "min-replicas-to-write", "0"),
+    ),
+    "read-only": (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE")),
+}
+
+
+@pytest.mark.parametrize("what", UNABLE)
+def test_a_server_that_takes_no_writes_asks_to_be_tried_again_by_every_call(
+    what: str, client: Redis, store: RedisCheckpoints
+) -> None:
+    write(store, -1, 5, 1)
+    store.write_blocks("w/1", [increment(G, 5, 7, 2)])
+    commits = RedisCommits(client, "orders")
+    term, _ = commits.open("c/1")
+    begin, end = UNABLE[what]
+    calls: list[Callable[[], object]] = [
+        lambda: store.write_blocks("w/1", [increment(G, 7, 9, 2)]),  # a pipeline
+        lambda: heads(store, 5, 7),  # scripts
+        lambda: store.read(G, MapVersion(2), ()),
+        lambda: commits.open("c/2"),
+    ]
+    if what != "full":  # a full one takes a trim, and a commit in place of the last one
+        calls += [
+            lambda: store.trim(G, MapVersion(1), RecordNo(5)),
+            lambda: commits.write(term, commit(1, 4)),
+        ]
+    client.execute_command(*begin)
+    try:
+        for call in calls:
+            with pytest.raises(TryAgain, match="unable to write"):
+                call()
+    finally:
+        client.execute_command(*end)
+    assert () == heads(store, 5, 7)
+    commits.write(term, commit(1, 4))
+    assert commit_seen(commit(1, 4)) == commit_seen(commits.open("c/2")[1])
+    assert (5, 7) == store.read(G, None, ()).tags
 
 
 def test_what_was_answered_survives_a_killed_server_and_writing_goes_on(tmp_path: Path) -> None:

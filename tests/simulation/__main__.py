@@ -85,6 +85,7 @@ def run_many(console: Console, seeds: range, jobs: int, *, shrinking: bool) -> i
                 console.print(f"{done} of {len(seeds)} schedules, {len(failed)} not exact")
             if verdict.complaints:
                 failed.append(verdict)
+                console.print(f"seed {verdict.seed}: {_first_line(verdict)}", markup=False)
                 if len(failed) >= STOP_AFTER:
                     break
     took = time.monotonic() - began

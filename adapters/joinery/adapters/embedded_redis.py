@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -165,6 +166,16 @@ class EmbeddedRedis:
     @property
     def is_running(self) -> bool:
         return self._watcher is not None and self._watcher.poll() is None
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The server and its watcher, as far as they are there; the server is not asked, it may hang."""
+        if self._watcher is None or self._watcher.poll() is not None:
+            return {}
+        found, watcher = {"watcher": self._watcher.pid}, self._watcher.pid
+        with suppress(OSError, IndexError):
+            found["redis"] = int(Path(f"/proc/{watcher}/task/{watcher}/children").read_text().split()[0])
+        return found
 
     @property
     def log(self) -> str:

@@ -33,10 +33,8 @@ class BadIncrement(UserMustAct):
     """A stored increment that cannot be read: written by another version, or damaged."""
 
     def __init__(self, found: str) -> None:
-        super().__init__(
-            f"checkpoint: found {found}, wanted an increment of format {FORMAT} as it was written; "
-            "run the version of Joinery that wrote it, or restore the store"
-        )
+        self.reason = f"found {found}, wanted an increment of format {FORMAT} as it was written"
+        super().__init__(f"checkpoint: {self.reason}; run the version of Joinery that wrote it, or restore the store")
 
 
 # --- writing

@@ -19,6 +19,7 @@ Send = Callable[[Any], None]
 MODULE_ORDERS = (
     orders.JoinBatch,
     orders.TakeIncrements,
+    orders.PrepareGroup,
     orders.RestoreGroup,
     orders.DropGroups,
     orders.MeasureState,
@@ -64,6 +65,10 @@ class Process:
         """The peer inside has ended."""
         if self._inside.pop(peer, None) is not None:
             self.shell.tell(Disconnected(peer))
+
+    def send(self, peer: Peer, message: Message) -> None:
+        """A word of our own to a peer, beside what the machine says; from any thread."""
+        self._send(orders.Send(peer, message))
 
     def joining(self, perform: Callable[[Any], Iterator[Fact]]) -> None:
         """A worker's join module, on a thread of its own."""

@@ -5,6 +5,7 @@ Rule 2: a call that got no answer may have been carried out. All our calls may b
         the shell repeats it. The client itself never does: whoever waits should know.
 """
 
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,14 +21,14 @@ _PASSING: Final = (
     failures.ConnectionError,
     failures.TimeoutError,
     failures.InvalidResponse,  # somebody else answers at this address
-    failures.OutOfMemoryError,
-    failures.ReadOnlyError,
     failures.TryAgainError,
     failures.ClusterDownError,
     failures.MasterDownError,
 )
-_PASSING_TEXTS: Final = ("MISCONF", "NOREPLICAS", "BUSY ")
-"""Refusals that the client knows no class for: the disk is full, replicas are missing, a script is running."""
+_UNABLE: Final = (failures.OutOfMemoryError, failures.ReadOnlyError)
+_UNABLE_TEXTS: Final = re.compile(r"(?:^|caused error: |: -)(?:MISCONF|NOREPLICAS|BUSY|OOM|READONLY|MASTERDOWN)\b")
+"""Refusals that the client knows no class for, or not in a pipeline or script: the disk or the memory is full, replicas
+are missing, a script is running. The first write of a script is what is refused, so nothing of it was done."""
 _REFUSED: Final = (failures.AuthenticationError, failures.AuthorizationError, failures.NoPermissionError)
 
 
@@ -52,9 +53,11 @@ def calling() -> Iterator[None]:
     except _REFUSED as error:
         message = f"found Redis refusing us ({error}), wanted its leave; check user and password of the url"
         raise UserMustAct(message) from error
+    except _UNABLE as error:
+        raise TryAgain(f"found Redis unable to write ({error}), wanted an answer; it is asked again") from error
     except _PASSING as error:
         raise TryAgain(f"found no answer from Redis ({error}), wanted one; it is asked again") from error
     except failures.ResponseError as error:
-        if not str(error).startswith(_PASSING_TEXTS):
+        if _UNABLE_TEXTS.search(str(error)) is None:
             raise
         raise TryAgain(f"found Redis unable to write ({error}), wanted an answer; it is asked again") from error

@@ -1,9 +1,10 @@
 """The collector's term and its last commit in Redis (`ports.CommitStore`; docs/design.md §3, commit and fencing).
 
     collectors   hash    instance -> its term; the greatest is the number of them
-    commit       hash    the last commit: term, number, committed, seen, before_ns, receipts, format
+    commit       hash    the last commit: term, number, committed, seen, before_ns, receipts, results, late, format
 
-Vectors are plain little-endian int64; receipts are JSON.
+Vectors are plain little-endian int64; receipts and late (rows per stream) are JSON. A commit of a version that knew no
+totals (results, late) has none: they count from there on.
 
 Rule 1: opening and writing are one script call each. A term is given once per instance; a write under a lower term is
         refused in the same step, before anything else about it is looked at.
@@ -21,6 +22,7 @@ from redis import Redis
 from joinery.adapters.redis_calls import calling, prefix_of
 from joinery.adapters.sinks.redis_stream import PUBLISH, StreamTarget
 from joinery.machine.ports import Commit, Receipt, Stale
+from joinery.machine.totals import Totals
 from joinery.model.errors import Bug, UserMustAct
 from joinery.model.ids import Term
 
@@ -93,6 +95,8 @@ def _fields_of(term: Term, commit: Commit) -> dict[str, bytes | str | int]:
         "committed": commit.committed.astype("<i8").tobytes(),
         "before_ns": commit.before_ns,
         "receipts": json.dumps([[receipt.sink, receipt.valid] for receipt in commit.receipts]),
+        "results": commit.totals.results,
+        "late": json.dumps(commit.totals.late),
     }
     return fields if commit.seen is None else {**fields, "seen": commit.seen.astype("<i8").tobytes()}
 
@@ -108,4 +112,5 @@ def _commit_of(fields: dict[bytes, bytes]) -> Commit:
         receipts=tuple(Receipt(sink, valid) for sink, valid in json.loads(fields[b"receipts"])),
         seen=None if seen is None else np.frombuffer(seen, "<i8"),
         before_ns=int(fields[b"before_ns"]),
+        totals=Totals(int(fields.get(b"results", 0)), tuple(json.loads(fields.get(b"late", b"[]")))),
     )

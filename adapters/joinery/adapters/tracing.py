@@ -36,6 +36,10 @@ class Tracer:
         self._file.write(_LENGTH.pack(len(text)) + text + b"".join(blobs.data))
         self._file.flush()
 
+    def close(self) -> None:
+        """Nothing more will be told."""
+        self._file.close()
+
 
 def tracer(name: str) -> Tracer | None:
     """The tracer of this process, if the environment asks for one."""

@@ -57,7 +57,8 @@ class Children:
     @property
     def pids(self) -> dict[str, int]:
         """Those that run now."""
-        return {name: child.process.pid for name, child in self._children.items() if child.process is not None}
+        there = list(self._children.items())  # another thread may ask
+        return {name: child.process.pid for name, child in there if child.process is not None}
 
     def start(self, name: str, command: Sequence[str]) -> None:
         """A new process of this name."""

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from joinery.adapters.conversations import controlling
-from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
 from joinery.adapters.recording import forget_recording
 from joinery.adapters.settings import free_port
 from joinery.adapters.sinks import open_sinks
 from joinery.adapters.sinks.file_sink import FileSink
 from joinery.adapters.tracing import tracer
-from joinery.cli.children import MOST_CRASHES, Children
+from joinery.cli.children import MOST_CRASHES, SOON_S, Children
 from joinery.cli.local_redis import LocalRedis
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import outputs
@@ -33,11 +32,11 @@ from joinery.join.plan import JoinPlan
 from joinery.machine import orders
 from joinery.machine.calls import Calls
 from joinery.machine.facts import Fact, Received
-from joinery.machine.messages import Drain, Overview
+from joinery.machine.messages import Drain, MoveGroup, Overview
 from joinery.machine.operator import OperatorMachine
 from joinery.machine.orders import Order
-from joinery.model.errors import JoineryError
-from joinery.model.ids import GATEWAY, OPERATOR
+from joinery.model.errors import JoineryError, UserMustAct
+from joinery.model.ids import GATEWAY, OPERATOR, GroupId, WorkerId
 from joinery.model.spec import JoinQuerySpec
 
 LAST_WORDS_S: Final = 2.0
@@ -75,9 +74,10 @@ class LocalRun:
         self._older = {path: _stamp(path) for path in outputs(spec, query.parent)}
         """Outputs of an earlier run."""
         self._children = Children(self.progress.say, self._may_return)
-        self._redis_deaths = 0
+        self._redis_deaths: list[float] = []
         self._wanted = self._scaled = spec.replicas
         self._process: Process | None = None
+        self._attending: threading.Thread | None = None
         self._tracer = tracer("operator")
 
     def __enter__(self) -> "LocalRun":
@@ -112,15 +112,18 @@ class LocalRun:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The processes that are there, Redis among them."""
-        redis = int(connect(self._redis.url).info("server")["process_id"])
-        return {"redis": redis, **self._children.pids}
+        """The processes that are there, our own Redis and its watcher among them; nobody is asked for it."""
+        return {**self._redis.pids, **self._children.pids}
+
+    @property
+    def redis_url(self) -> str:
+        """Where the query's Redis is."""
+        return self._redis.url
 
     def wait(self, look: Callable[["LocalRun"], None], every_s: float = 0.25) -> bool:
         """Until the query has ended (True) or something failed; `look` is called now and then."""
         while not self._is_over:
-            look(self)
-            self._look_after()
+            self.attend(look)
             self._stopping.wait(every_s)
         look(self)
         if self._stopping.is_set() and "gateway" not in self._children.done:
@@ -129,6 +132,11 @@ class LocalRun:
         self._hear_the_end()
         return self._ended
 
+    def attend(self, look: Callable[["LocalRun"], None]) -> None:
+        """Look once, and see to whoever needs it; for those who do not `wait`. On the thread that began the run."""
+        look(self)
+        self._look_after()
+
     @property
     def _is_over(self) -> bool:
         return "gateway" in self._children.done or self.failed is not None or self._stopping.is_set()
@@ -136,6 +144,11 @@ class LocalRun:
     def stop(self) -> None:
         """End the run before its end; may be called by a signal, at any moment, more than once."""
         self._stopping.set()
+
+    def move(self, group: int, to: str) -> None:
+        """Order that a group moves to a worker; it does when its state is there (`progress` shows it)."""
+        if self._process is not None:
+            self._process.send(GATEWAY, MoveGroup(GroupId(group), WorkerId(to)))
 
     @property
     def is_stopping(self) -> bool:
@@ -200,11 +213,21 @@ class LocalRun:
         )
 
     def _revive_redis(self) -> None:
-        self._redis_deaths += 1
-        if self._redis_deaths > MOST_CRASHES or not self._redis.revive():
-            self.failed = self.failed or "the embedded Redis has died"
-        else:
+        """One that dies again on its way is brought up again, at the next look."""
+        now_s = time.monotonic()
+        self._redis_deaths = [*(one for one in self._redis_deaths if one > now_s - SOON_S), now_s]
+        if len(self._redis_deaths) > MOST_CRASHES:
+            self.failed = self.failed or f"the embedded Redis has died {MOST_CRASHES + 1} times within {SOON_S:g} s"
+            return
+        try:
+            is_back = self._redis.revive()
+        except UserMustAct as error:
+            self.progress.say(f"the embedded Redis has died, and could not be brought up: {error}")
+            return
+        if is_back:
             self.progress.say("the embedded Redis has died; it is back, with all that it had answered")
+        else:
+            self.failed = self.failed or "the embedded Redis has died"
 
     def _attend(self) -> None:
         """The operator's machine, in a thread of this process."""
@@ -212,7 +235,8 @@ class LocalRun:
         self._process.shell.carrying({orders.SetReplicas: self._want})
         address = self._gateway
         self._process.dial(GATEWAY, lambda: address, controlling(JoinPlan.of(self.spec)), role=OPERATOR)
-        threading.Thread(target=self._process.run, name="operator", daemon=True).start()
+        self._attending = threading.Thread(target=self._process.run, name="operator", daemon=True)
+        self._attending.start()
 
     def saw(self, now_ns: int, fact: Fact, made: list[Order]) -> None:
         """What the operator's machine is told, for whoever looks."""
@@ -231,6 +255,10 @@ class LocalRun:
         """End every process that was started here."""
         if self._process is not None:
             self._process.close()
+        if self._attending is not None:
+            self._attending.join(LAST_WORDS_S)
+        if self._tracer is not None:
+            self._tracer.close()
         self._children.close()
         if not self._ended and not self._keeps_state:
             self._discard()

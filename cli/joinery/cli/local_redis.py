@@ -41,6 +41,11 @@ class LocalRedis:
         return self._given if self._own is None else self._own.url
 
     @property
+    def pids(self) -> dict[str, int]:
+        """Our own server and its watcher."""
+        return {} if self._own is None else self._own.pids
+
+    @property
     def has_died(self) -> bool:
         """Whether our own is no more."""
         return self._own is not None and not self._own.is_running

@@ -13,7 +13,7 @@ from joinery.flow.delays import Delays
 from joinery.machine.messages import EventKind, MoveView, Overview
 from joinery.model.spec import JoinQuerySpec
 
-_TOLD = (EventKind.WORKER_LOST, EventKind.DATA_LOST, EventKind.STATE_TOO_LARGE, EventKind.STATE_FITS_AGAIN)
+_NOT_TOLD = (EventKind.WORKER_JOINED, EventKind.WORKER_LEFT)
 """Who comes and leaves is told by the degree."""
 
 
@@ -28,6 +28,8 @@ class Progress:
     """(at, workers), whenever the number changed."""
     moves: list[MoveView] = field(default_factory=list)
     """All that were seen; `last.moves_done` is how many there were."""
+    began_anew: bool = False
+    """Whether the gateway was started again: delays are counted since then, rows and results from the beginning."""
     notes: list[str] = field(default_factory=list)
     """What went wrong, for the summary."""
     _news: deque[str] = field(default_factory=deque)
@@ -37,12 +39,13 @@ class Progress:
     def saw(self, view: Overview) -> None:
         """One more overview."""
         seen = self.last
+        self.began_anew |= seen is not None and view.produced.rows < seen.produced.rows
         self._before, self.last = seen, view
         self._note_degree(view)
         self._note_moves(view, 0 if seen is None else seen.moves_done)
         fresh = view.events_seen - (0 if seen is None else seen.events_seen)
         for event in view.events[-fresh:] if fresh > 0 else ():
-            if event.kind in _TOLD:
+            if event.kind not in _NOT_TOLD:
                 self.say(event.text)
 
     def _note_degree(self, view: Overview) -> None:

@@ -34,6 +34,7 @@ def as_json(
         "sinks": [_sink(sink, folder) for sink in spec.sinks],
         "degree": [{"at": round((at - began) / 1e9, 3), "workers": workers} for at, workers in progress.degrees],
         "moves": _moves(progress),
+        "delaysSinceRestart": progress.began_anew,
         "delay": _delays(view.produced if view else Delays()),
         "delivery": _delays(view.delivered if view else Delays()),
         "unsentPeakBytes": view.unsent_peak_bytes if view else 0,
@@ -120,7 +121,8 @@ def as_lines(told: dict[str, Any]) -> list[str]:
     delay = told["delay"]
     if delay["results"]:
         text = ", ".join(f"{key} {duration(delay[key])}" for key in ("p50", "p99", "max"))
-        lines.append(_line("delay", f"{text} (arrival of the later row to result made)"))
+        since = ", since the gateway's restart" if told["delaysSinceRestart"] else ""
+        lines.append(_line("delay", f"{text} (arrival of the later row to result made{since})"))
     return lines + [_line("note", note) for note in told["notes"]]
 
 

@@ -1,5 +1,6 @@
 """What a client does, as generators that wait by yielding (`watched`): producers, results, and what a query wants."""
 
+import time
 from collections.abc import Callable
 from itertools import islice
 from typing import Final
@@ -23,6 +24,8 @@ from joinery.partition.format import StreamFormat
 
 _AHEAD: Final = 4
 """Batches that are offered before the machine has seen them."""
+AGAIN_S: Final = 0.1
+"""Between two questions to somebody who went away."""
 
 
 class ProducerTalk:
@@ -142,8 +145,23 @@ class NoGateway(Exception):
     """Somebody is there, but no gateway."""
 
 
+class _BrokenOff(Exception):
+    """Whoever was there went away in the middle."""
+
+
 def describe(address: str, timeout_s: float) -> Description:
-    """What the query at this address wants and gives."""
+    """What the query at this address wants and gives; a gateway that dies before it has answered may come back."""
+    until_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            return _describe(address, timeout_s, until_s - time.monotonic())
+        except _BrokenOff as error:
+            if time.monotonic() + AGAIN_S > until_s:
+                raise Unreachable(address, str(error)) from error
+            time.sleep(AGAIN_S)
+
+
+def _describe(address: str, timeout_s: float, left_s: float) -> Description:
     talk = ingesting()
     with grpc.insecure_channel(address, options=OPTIONS) as channel:
         method = channel.stream_stream(
@@ -154,7 +172,7 @@ def describe(address: str, timeout_s: float) -> Description:
         asking = Line()
         asking.send(Describe())  # and nothing more, but the connection stays open until the answer is here
         try:
-            answer = next(method(iter(asking), timeout=timeout_s, wait_for_ready=True), None)
+            answer = next(method(iter(asking), timeout=left_s, wait_for_ready=True), None)
         except WireError as error:
             raise Unreachable(address, f"an answer that cannot be read ({error})") from error
         except grpc.RpcError as error:
@@ -173,4 +191,5 @@ def _told(address: str, error: grpc.RpcError, timeout_s: float) -> Exception:
         return NoGateway(address)
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable(address, f"nobody for {timeout_s:g} s")
-    return Unreachable(address, f"{code.name.lower()} ({error.details()})")
+    why = f"{code.name.lower()} ({error.details()})"
+    return _BrokenOff(why) if code == grpc.StatusCode.UNAVAILABLE else Unreachable(address, why)

@@ -17,7 +17,7 @@ from joinery.model.ids import GroupId, RecordNo
 from joinery.model.quantities import CountWindow, Window
 from joinery.model.tuples import I64Array, TupleBatch, concat
 from joinery.window.sliding import Floor, Marks
-from joinery.window.store import MATCHED
+from joinery.window.store import MATCHED, PLACE
 
 if TYPE_CHECKING:
     from joinery.join.logic import WindowJoin
@@ -216,18 +216,43 @@ class Checkpoints:
         self.join.assign(group, last.marks, last.closed)
         self.join.floors = max(self.join.floors, last.floors, key=len)
         self.join.method.shape(group, last.directory)
+        tops = tuple(self._insert(stream, increments) for stream in range(self.join.plan.streams))
+        self._tags[group] = {last.tag: _Tag(tops, self.join.journal.position())}
+        self._trim_journal()
+
+    def extend(self, increments: Sequence[Increment]) -> None:
+        """Bring a group that is here at a tag to a newer one; its floors and its directory are still the same."""
+        group, first, last = increments[0].group, increments[0], increments[-1]
+        sinces, tags = [one.since for one in increments], [one.tag for one in increments]
+        require(bool(self.join.held[group]) and first.since is not None, f"group {group} is not here to go on with")
+        require(sinces[1:] == tags[:-1], f"increments of group {group} with tags {tags} were taken since {sinces}")
+        known = self._known(group, first.since)
+        self.join.assign(group, last.marks, last.closed)
+        wanted = np.zeros(self.join.plan.partitions, np.bool_)
+        wanted[group] = True
         tops = []
-        for stream in range(self.join.plan.streams):
-            batch, flags = _put_together(stream, increments)
-            tops.append(int(batch.serials.max(initial=-1)))
-            living = self.join.method.stores[stream].clocks_of(batch) >= last.closed[stream]
-            for floors in last.floors:
-                living &= ~floors[stream].buries(batch)
-            batch, flags = (batch, flags) if living.all() else (batch.take(living), flags[living])
-            if len(batch):
-                self.join.method.insert(batch, np.full(len(batch), group, np.uint16), flags)
+        for stream, store in enumerate(self.join.method.stores):
+            matched = np.concatenate([one.matched[stream] for one in increments])
+            if matched.size:
+                rows = store.rows_of(wanted, np.full(wanted.size, -1))
+                store.mark_matched(rows[np.isin(store.lane(rows, PLACE), matched)])
+            store.kill(store.rows_before(last.closed[stream], wanted))
+            tops.append(max(known.serials[stream], self._insert(stream, increments)))
         self._tags[group] = {last.tag: _Tag(tuple(tops), self.join.journal.position())}
         self._trim_journal()
+
+    def _insert(self, stream: int, increments: Sequence[Increment]) -> int:
+        """The rows that live at the last tag; the greatest serial number of all."""
+        last = increments[-1]
+        batch, flags = _put_together(stream, increments)
+        top = int(batch.serials.max(initial=-1))
+        living = self.join.method.stores[stream].clocks_of(batch) >= last.closed[stream]
+        for floors in last.floors:
+            living &= ~floors[stream].buries(batch)
+        batch, flags = (batch, flags) if living.all() else (batch.take(living), flags[living])
+        if len(batch):
+            self.join.method.insert(batch, np.full(len(batch), last.group, np.uint16), flags)
+        return top
 
     def _check_chain(self, increments: Sequence[Increment], base: RecordNo | None) -> None:
         """Refuse what would lose rows in silence: a gap, another group's increment, a group from before a change."""

@@ -105,6 +105,11 @@ class Backlog:
         gathered = (gather(found[stream]) for stream in sorted(found))
         return tuple(batch for batch in gathered if batch is not None)
 
+    def rows_of(self, group: int, after: RecordNo) -> int:
+        """How many rows of a group were recorded after a record that is kept, or is just before those."""
+        entries = islice(self._entries, after + 1 - self._first, None)
+        return sum(int(one.counts[group]) for entry in entries for one in entry.batches)
+
     def drop(self, upto: RecordNo) -> None:
         """Nobody will ask for rows up to this record."""
         while self._entries and self._first <= upto:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from joinery.machine import facts, orders
 from joinery.machine.facts import Fact
 from joinery.machine.orders import Order
-from joinery.machine.ports import CheckpointStore, CommitStore, Log, Receipt, Sink, Stale
+from joinery.machine.ports import CheckpointStore, CommitStore, Log, Receipt, Retained, Sink, Stale
 from joinery.model.errors import Bug
 from joinery.model.ids import MapVersion
 
@@ -27,6 +27,12 @@ class Calls:
     checkpoints: CheckpointStore | None = None
     commits: CommitStore | None = None
     sinks: Sequence[Sink] = ()
+    retained: Retained | None = None
+    """None: results are kept for subscribers in the collector's memory alone."""
+
+    @property
+    def _all_sinks(self) -> Sequence[Sink]:
+        return self.sinks if self.retained is None else (*self.sinks, self.retained)
 
     def carry_out(self, order: Order) -> Fact | None:
         """Do what a store order asks for; the fact that answers it, if it has an answer."""
@@ -61,19 +67,24 @@ class Calls:
         return facts.CollectorOpened(*_there(self.commits).open(order.instance))
 
     def _recover_sinks(self, order: orders.RecoverSinks) -> Fact:
-        for sink in self.sinks:
+        for sink in self._all_sinks:
             sink.recover(order.term, _receipt(sink, order.receipts))
-        return facts.SinksReady()
+        return facts.SinksReady(None if self.retained is None else self.retained.read())
+
+    def _keep(self, order: orders.KeepResults) -> Fact:
+        if self.retained is not None:
+            self.retained.keep(order.first)
+        return facts.ResultsKept()
 
     def _stage(self, order: orders.StageResults) -> Fact:
-        return facts.Staged(order.number, tuple(sink.stage(order.number, order.parts) for sink in self.sinks))
+        return facts.Staged(order.number, tuple(sink.stage(order.number, order.parts) for sink in self._all_sinks))
 
     def _commit(self, order: orders.WriteCommit) -> Fact:
         _there(self.commits).write(order.term, order.commit)
         return facts.CommitWritten(order.commit.number)
 
     def _finish(self, order: orders.FinishSinks) -> Fact:
-        for sink in self.sinks:
+        for sink in self._all_sinks:
             sink.finish(_receipt(sink, order.receipts))
         return facts.SinksFinished()
 
@@ -101,6 +112,7 @@ _CALLS: Final[dict[type, Callable[[Calls, Any], Fact | None]]] = {
     orders.WriteMap: Calls._write_map,
     orders.OpenCommits: Calls._open_commits,
     orders.RecoverSinks: Calls._recover_sinks,
+    orders.KeepResults: Calls._keep,
     orders.StageResults: Calls._stage,
     orders.WriteCommit: Calls._commit,
     orders.FinishSinks: Calls._finish,

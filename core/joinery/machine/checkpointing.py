@@ -4,7 +4,9 @@
 
 Rule 1: increments are taken since the last tag, so the cost follows the input and not the window.
 Rule 2: a group whose version changed on the way is left out: its increment belongs to an owner that is no more.
-Rule 3: when the gateway says trim(group) = T, increments in which nothing is alive at T are dropped, oldest first.
+Rule 3: a group whose checkpoint was found damaged is written whole, with the next checkpoint: nothing that was written
+        before is needed from then on.
+Rule 4: when the gateway says trim(group) = T, increments in which nothing is alive at T are dropped, oldest first.
 """
 
 from joinery.join.state import Age, Increment, dead_before
@@ -33,6 +35,8 @@ class Checkpointing:
         self._asked: set[GroupId] = set()
         """Groups that the gateway asked for; it hears of them even if nothing was new."""
         self._next: set[GroupId] = set()
+        self._whole: set[GroupId] = set()
+        """Groups to be written whole next (rule 3)."""
 
     def tag_of(self, group: GroupId) -> RecordNo:
         """The newest tag of a group; -1: none."""
@@ -43,10 +47,13 @@ class Checkpointing:
         if self._under_way is not None or not groups:
             return []
         self._under_way = {group: MapVersion(int(versions[group])) for group in groups}
-        return [TakeIncrements(tuple(groups))]
+        whole = tuple(sorted(self._whole.intersection(groups)))
+        self._whole.difference_update(whole)
+        return [TakeIncrements(tuple(groups), whole)]
 
-    def now(self, groups: list[GroupId], versions: I64Array) -> list[Order]:
+    def now(self, groups: list[GroupId], versions: I64Array, *, whole: bool = False) -> list[Order]:
         """The gateway wants a checkpoint of these groups, after the one under way if there is one."""
+        self._whole.update(groups if whole else ())
         if self._under_way is not None:
             self._next.update(groups)
             return []
@@ -109,6 +116,7 @@ class Checkpointing:
         self._tags.pop(group, None)
         self._ages.pop(group, None)
         self._next.discard(group)
+        self._whole.discard(group)
 
     def trim(self, group: GroupId, version: MapVersion, tag: RecordNo, changes: tuple[SpecChange, ...]) -> list[Order]:
         """Nobody will load the group below `tag` any more."""

@@ -18,27 +18,29 @@ Rule 7: a collector that the gateway sends away again and again, without a word,
         term: it stops. (With nothing to commit no store would ever tell it.)
 Rule 8: `Drained` finishes the sinks once nothing is under way; asked again, a collector that has finished says so.
         Subscribers who read on get all results before (`subscriptions`, rule 6).
+Rule 9: the first subscriber of a query waits until results are kept for it (`retaining`): what it is told, or is given
+        a token of, must be there for the next collector too. With `durability: memory` nobody waits.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from joinery.join.plan import JoinPlan
-from joinery.join.results import ResultPart
 from joinery.machine import facts, messages, orders, result_rows
+from joinery.machine.assembling import Assembling, Partial
 from joinery.machine.facts import Fact
 from joinery.machine.log import BEFORE_ALL
 from joinery.machine.messages import Message, Results, mask_of
 from joinery.machine.ordered_output import Draft, Output, PlainOutput, output_of
 from joinery.machine.orders import Order, Send
-from joinery.machine.ports import Commit, Receipt
+from joinery.machine.ports import Commit, Kept, Receipt
 from joinery.machine.subscriptions import Subscriptions
 from joinery.machine.tallying import Tallying, results_in
 from joinery.model.errors import require
-from joinery.model.ids import GATEWAY, GroupId, Peer, RecordNo, Term
+from joinery.model.ids import GATEWAY, GroupId, Peer, Term
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.tuples import I64Array
 
@@ -46,18 +48,6 @@ Orders: TypeAlias = list[Order]
 
 SENT_AWAY: Final = 3
 """So many greetings in a row that end without an answer."""
-
-
-@dataclass(slots=True, eq=False)
-class _Partial:
-    """A message of which the last part is missing."""
-
-    upto: RecordNo
-    whole: NDArray[np.bool_]
-    """Groups that every part so far is about."""
-    parts: list[ResultPart] = field(default_factory=list)
-    next_part: int = 0
-    messages: list[Results] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +76,9 @@ class CollectorMachine:
         self._output: Output = PlainOutput(groups)
         self._subscriptions: Subscriptions | None = None
         self._early: dict[Peer, messages.Subscribe] = {}
-        """Subscribers that came before the last commit was read."""
+        """Subscribers that came before the sinks were ready, or before results are kept (rule 9)."""
+        self._is_kept = spec.checkpoint.durability != "wal"
+        self._asked_to_keep = False
         self._gateway_term = Term(0)
         self._unanswered = 0
         """Greetings since the gateway last said something."""
@@ -95,7 +87,7 @@ class CollectorMachine:
         """Workers that said hello on their present connection."""
         self._unresumed: dict[Peer, None] = {}
         """Those of them that wait for `Resume`."""
-        self._partial: dict[Peer, _Partial] = {}
+        self._partial = Assembling()
         self._changing: NDArray[np.bool_] = np.zeros(groups, np.bool_)
         """Groups with a new owner, to be set back when the commit under way has ended."""
         self._owes_vector = self._is_drained = self._is_finishing = self._has_taken = False
@@ -114,7 +106,10 @@ class CollectorMachine:
             case facts.CollectorOpened():
                 return self._opened(fact.term, fact.commit)
             case facts.SinksReady():
-                return self._sinks_ready()
+                return self._sinks_ready(fact.kept)
+            case facts.ResultsKept():
+                self._is_kept = True
+                return self._serve_early() + (self._finished(now_ns) if self._is_lingering else [])
             case facts.Connected():
                 return self._came(fact.peer)
             case facts.Disconnected():
@@ -171,16 +166,13 @@ class CollectorMachine:
         require(groups == self.spec.partitions, f"the last commit has {groups} groups, not {self.spec.partitions}")
         self.committed, self.taken = self._last.committed.copy(), self._last.committed.copy()
         self._output = output_of(self.spec, self._last)
-        self._subscriptions = Subscriptions(self.spec.results.retain, self._last.number, JoinPlan.of(self.spec).schema)
-        made: Orders = [orders.RecoverSinks(term, self._last.receipts)]
-        for peer, message in self._early.items():
-            made += self._subscribe(peer, message)
-        self._early.clear()
-        return made
+        return [orders.RecoverSinks(term, self._last.receipts)]
 
-    def _sinks_ready(self) -> Orders:
-        self.is_ready = True
-        return self._greet()
+    def _sinks_ready(self, kept: Kept | None) -> Orders:
+        schema = JoinPlan.of(self.spec).schema
+        self._subscriptions = Subscriptions(self.spec.results.retain, self._last.number, schema, kept)
+        self.is_ready, self._is_kept = True, self._is_kept or kept is not None
+        return self._greet() + self._serve_early()
 
     def _greet(self) -> Orders:
         if not self.is_ready:
@@ -247,9 +239,8 @@ class CollectorMachine:
             return []
         self._owes_vector = False
         seen = np.full(self.taken.size, BEFORE_ALL, np.int64) if self._last.seen is None else self._last.seen
-        return self._to_gateway(
-            messages.Vector(self._own_term(), _frozen(self.versions), _frozen(self.committed), _frozen(seen))
-        )
+        vectors = (_frozen(self.versions), _frozen(self.committed), _frozen(seen))
+        return self._to_gateway(messages.Vector(self._own_term(), *vectors, self._last.totals))
 
     def _drained(self, message: messages.Drained) -> Orders:
         if not self.is_ready or message.term < self._gateway_term:
@@ -261,6 +252,8 @@ class CollectorMachine:
 
     def _finished(self, now_ns: int) -> Orders:
         """Tell the gateway, but let subscribers who read on have the rest first."""
+        if self._early:
+            return []  # they are served in a moment, and this is asked again
         until_ns = None if self._subscriptions is None else self._subscriptions.wait_until_ns(now_ns)
         if until_ns is not None:
             return [orders.WakeAt(until_ns)]
@@ -272,8 +265,8 @@ class CollectorMachine:
     def _results(self, peer: Peer, message: Results) -> Orders:
         if peer not in self._workers:
             return []
-        partial = self._assemble(peer, message)
-        if partial is None:
+        partial = self._partial.add(peer, message, self.taken.size)
+        if partial is None:  # rule 5
             self._gone(peer)
             return [orders.Disconnect(peer)]
         if not message.last:
@@ -281,21 +274,7 @@ class CollectorMachine:
         del self._partial[peer]
         return self._take(message, partial)
 
-    def _assemble(self, peer: Peer, message: Results) -> _Partial | None:
-        """The message so far; None: a part of it is missing (rule 5)."""
-        own = mask_of(message.groups, self.taken.size)
-        if message.part == 0:
-            self._partial[peer] = _Partial(message.upto, own)
-        partial = self._partial.get(peer)
-        if partial is None or (partial.upto, partial.next_part) != (message.upto, message.part):
-            return None
-        partial.whole &= own
-        partial.parts += message.parts
-        partial.messages.append(message)
-        partial.next_part += 1
-        return partial
-
-    def _take(self, message: Results, partial: _Partial) -> Orders:
+    def _take(self, message: Results, partial: Partial) -> Orders:
         """Rule 1."""
         groups = message.groups
         fits = (self.versions[groups] == message.versions) & (self.taken[groups] == message.after)
@@ -332,8 +311,8 @@ class CollectorMachine:
         now = self._under_way
         if now is None or now.number != number or now.commit is not None:
             return []
-        draft = now.draft
-        now.commit = Commit(number, _frozen(draft.committed), receipts, _frozen(draft.seen), draft.before_ns)
+        draft, totals = now.draft, self._last.totals.after(now.draft.parts)
+        now.commit = Commit(number, _frozen(draft.committed), receipts, _frozen(draft.seen), draft.before_ns, totals)
         return [orders.WriteCommit(self._own_term(), now.commit)]
 
     def _written(self, number: int, now_ns: int) -> Orders:
@@ -343,12 +322,12 @@ class CollectorMachine:
         self._under_way, self._last = None, now.commit
         groups = np.flatnonzero(now.commit.committed > self.committed)
         self.committed = now.commit.committed.copy()
-        self.tallying.written(now.draft.parts, now_ns)
+        self.tallying.written(now_ns)
         made: Orders = []
         if groups.size:
             news = messages.Committed(self._own_term(), number, _frozen(groups), _frozen(self.committed[groups]))
             if GATEWAY in self._connected:
-                made += self._to_gateway(replace(news, tally=self.tallying.tell()))
+                made += self._to_gateway(replace(news, tally=self.tallying.tell(), totals=now.commit.totals))
             made += [Send(peer, news) for peer in self._workers]
         if self._subscriptions is not None:
             delivered = self._subscriptions.committed(number, now.draft.parts)
@@ -358,10 +337,17 @@ class CollectorMachine:
     # --- others
 
     def _subscribe(self, peer: Peer, message: messages.Subscribe) -> Orders:
-        if self._subscriptions is None:
-            self._early[peer] = message
+        if self._subscriptions is not None and self._is_kept:
+            return [Send(peer, answer) for answer in self._subscriptions.subscribe(peer, message)]
+        self._early[peer] = message
+        if self._subscriptions is None or self._asked_to_keep:
             return []
-        return [Send(peer, answer) for answer in self._subscriptions.subscribe(peer, message)]
+        self._asked_to_keep = True  # rule 9
+        return [orders.KeepResults(self._subscriptions.first)]
+
+    def _serve_early(self) -> Orders:
+        early, self._early = self._early, {}
+        return [order for peer, message in early.items() for order in self._subscribe(peer, message)]
 
     def _to_gateway(self, message: Message) -> Orders:
         return [Send(GATEWAY, message)] if GATEWAY in self._connected else []

@@ -15,7 +15,7 @@ from joinery.join.results import ResultPart
 from joinery.join.state import Increment
 from joinery.machine.log import Head, Record
 from joinery.machine.messages import Exchange, Message
-from joinery.machine.ports import Chain, Commit, Receipt
+from joinery.machine.ports import Chain, Commit, Kept, Receipt
 from joinery.model.ids import GroupId, MapVersion, Peer, RecordNo, Term
 from joinery.partition.map import StoredMap
 
@@ -115,6 +115,14 @@ class CollectorOpened:
 class SinksReady:
     """Every sink holds exactly what the last commit says is valid."""
 
+    kept: Kept | None = None
+    """What subscribers may still ask for; None: nobody has ever subscribed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsKept:
+    """Whatever subscribers are told from now on can be asked for again, of the next collector too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -194,6 +202,14 @@ class IncrementsTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupPrepared:
+    """The group is in place up to this tag, should it be assigned."""
+
+    group: GroupId
+    tag: RecordNo
+
+
+@dataclass(frozen=True, slots=True)
 class GroupRestored:
     """A group is here, as it was at a tag (-1: empty, before the first record)."""
 
@@ -226,6 +242,7 @@ Fact: TypeAlias = (
     | Fenced
     | CollectorOpened
     | SinksReady
+    | ResultsKept
     | Staged
     | CommitWritten
     | SinksFinished
@@ -235,6 +252,7 @@ Fact: TypeAlias = (
     | HeadsWritten
     | BatchJoined
     | IncrementsTaken
+    | GroupPrepared
     | GroupRestored
     | StateMeasured
 )

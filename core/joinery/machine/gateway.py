@@ -9,6 +9,7 @@ What it decides is divided over parts that know nothing of each other's insides;
     serving    slots and messages
     moving     planned moves and drains
     trimming   what nobody can ask for again
+    losing     damaged checkpoints, and groups that stop because of them
 
 Rule 1: one append at a time; what comes meanwhile is the next record (group commit). Producers are acknowledged, and
         workers served, only after a record is durable.
@@ -25,6 +26,7 @@ from joinery.machine import facts, messages, orders
 from joinery.machine.backlog import Backlog
 from joinery.machine.facts import Fact
 from joinery.machine.intake import NO_STREAM, Cut, Intake, first_head
+from joinery.machine.losing import Losses
 from joinery.machine.moving import Moves
 from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
@@ -60,6 +62,7 @@ class GatewayMachine:
         self.trimming = Trimming(spec.partitions)
         self.reorganizing = Reorganizing(spec, self.placement, self.moves)
         self.watch = Watch(spec, self.placement, self.serving, self.moves)
+        self.losses = Losses(self.placement, self.trimming, self.moves, self.watch)
         self.finished = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
@@ -156,10 +159,11 @@ class GatewayMachine:
         if self.placement.map is not None and self.placement.map.version != self._map_of_slots:
             self._map_of_slots = self.placement.map.version
             self.serving.reschedule(now_ns)
-        made += self._trim() + self.moves.hand_over() + self.moves.advance(self.term)
+        made += self.trimming.trim_all(self.placement, self.backlog, self.serving, is_quiet=not self.moves.under_way)
+        made += self.moves.hand_over() + self.moves.advance(self.term)
         made += self.reorganizing.drain(self.term)
         made += self.serving.serve_if_full(self.backlog, self.intake.head.changes, now_ns)
-        made += self._drained()
+        made += self._drained(now_ns)
         return [*made, orders.WakeAt(self._next_look_ns(now_ns))]
 
     def _next_look_ns(self, now_ns: int) -> int:
@@ -229,7 +233,7 @@ class GatewayMachine:
                 return self.placement.vector(message, self.intake.head.changes) if is_current else []
             case messages.Committed():
                 groups = message.groups
-                self.watch.committed(message.tally)
+                self.watch.committed(message.tally, message.totals)
                 self.placement.committed[groups] = np.maximum(self.placement.committed[groups], message.upto)
                 return []
             case messages.Finished():
@@ -268,22 +272,28 @@ class GatewayMachine:
 
     def _hello(self, peer: Peer, message: messages.WorkerHello, now_ns: int) -> list[Order]:
         self.watch.hello(message, now_ns)
+        older = self.workforce.peer(message.worker) if self.workforce.is_up(message.worker) else peer
         if not self.workforce.hello(peer, message, now_ns):
             return [orders.Disconnect(peer)]
         self._peers[peer] = message.worker
+        away: list[Order] = [orders.Disconnect(older)] if older != peer else []  # it may be needed again: it must know
         self.moves.give_up(message.worker)
+        self.losses.check(message.worker, message.holdings, self.backlog, now_ns)
         mine, made = self.placement.hello(message.worker, message.holdings, now_ns)
         rightly = np.isin(message.holdings.groups, mine)
         self.trimming.owned(message.holdings.groups[rightly], message.holdings.tags[rightly])
-        return [*made, *self._found_map(now_ns), self.watch.ping(peer, now_ns)]
+        return [*away, *made, *self._found_map(now_ns), self.watch.ping(peer, now_ns)]
 
     def _from_worker(self, worker: WorkerId, message: messages.Message, now_ns: int) -> list[Order]:
         match message:
             case messages.Holding():
+                made = self.losses.check(worker, message.holdings, self.backlog, now_ns)
                 mine = self.placement.holding(worker, message.holdings, now_ns)
                 rightly = np.isin(message.holdings.groups, mine)
                 self.trimming.owned(message.holdings.groups[rightly], message.holdings.tags[rightly])
-                return []
+                return made
+            case messages.CheckpointDamaged():
+                return self.losses.damaged(worker, message, self.backlog, self.term, now_ns)
             case messages.Credit():
                 self.workforce.credit(worker, message.nbytes)
                 return []
@@ -338,32 +348,18 @@ class GatewayMachine:
     def _recorded(self, cut: Cut) -> None:
         self.watch.recorded(cut.number, cut.record)
         self.backlog.add(cut.released, cut.marks)
+        self.losses.recorded(self.backlog)
         self.trimming.recorded(cut)
-
-    def _trim(self) -> list[Order]:
-        made: list[Order] = []
-        risen = self.trimming.advance(self.placement.committed)
-        if not risen.size or self.placement.map is None:
-            return made
-        for worker in self.placement.map.workers:
-            groups = np.intersect1d(risen, self.placement.served_by(worker))
-            if groups.size and self.workforce.is_up(worker):
-                made.append(
-                    Send(self.workforce.peer(worker), messages.Trim(self.term, groups, self.trimming.trim[groups]))
-                )
-        if (trimmed := self.trimming.trim_log()) is not None:
-            head, keep_from = trimmed
-            self.backlog.drop(RecordNo(head.next_record - 1))
-            self.serving.ledger.drop(keep_from)
-            made.append(orders.TrimLog(self.term, head, keep_from, is_quiet=not self.moves.under_way))
-        return made
 
     # --- the end
 
-    def _drained(self) -> list[Order]:
+    def _drained(self, now_ns: int) -> list[Order]:
         """Every stream has ended and all of it is committed: told to the collector, again if it comes back."""
         last = self.intake.head.next_record - 1
-        is_over = self.intake.head.ended and bool((self.placement.committed >= last).all())
+        done = (self.placement.committed >= last) | self.placement.stopped
+        is_over = self.intake.head.ended and bool(done.all())
+        if (lost := self.losses.text) is not None:  # it cannot end as if it were complete
+            return [*self._overview(now_ns), orders.Stop(lost)] if is_over or self.spec.output.order == "time" else []
         if not is_over or self.placement.collector is None or self._told_drained:
             return []
         self._told_drained = True

@@ -8,6 +8,10 @@ Groups that follow different versions of the spec live in different lanes, a `Wi
 that is loaded from before a change of the windows catches up in the old lane. Rule: a group changes lanes exactly
 between two batches, when it has joined the record of the change. If a whole lane does, its windows are changed in
 place; one group alone is taken out as a whole state and put into the other lane.
+
+A group that is on its way here is prepared: its rows are put in place while its owner goes on. When it is assigned only
+what came since is added, so the hand-over does not grow with the window. A preparation that does not fit what is
+assigned (another chain, a change of the windows, other mini-groups) is thrown away.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +24,7 @@ from joinery.join.plan import JoinPlan
 from joinery.join.results import ResultPart
 from joinery.join.state import Checkpoints, Increment
 from joinery.machine.arrivals import arrivals_of
-from joinery.machine.facts import BatchJoined, Fact, GroupRestored, IncrementsTaken, StateMeasured
+from joinery.machine.facts import BatchJoined, Fact, GroupPrepared, GroupRestored, IncrementsTaken, StateMeasured
 from joinery.machine.log import BEFORE_ALL, SpecChange
 from joinery.machine.messages import Exchange, mask_of
 from joinery.machine.orders import (
@@ -28,6 +32,7 @@ from joinery.machine.orders import (
     JoinBatch,
     MeasureState,
     ModuleOrder,
+    PrepareGroup,
     RestoreGroup,
     TakeIncrements,
 )
@@ -47,6 +52,22 @@ class _Lane:
         return [GroupId(int(group)) for group in np.flatnonzero(self.join.held)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A group that is in place before it is ours."""
+
+    lane: int
+    links: tuple[tuple[RecordNo | None, RecordNo], ...]
+    """The chain that it was made of: since and tag of each increment."""
+    directory: tuple[int, ...]
+
+    def fits(self, increments: tuple[Increment, ...]) -> bool:
+        """Whether it only lacks the last of these increments."""
+        links = tuple((one.since, one.tag) for one in increments)
+        shapes = {(len(one.floors), one.directory) for one in increments[len(self.links) - 1 :]}
+        return links[: len(self.links)] == self.links and shapes == {(self.lane, self.directory)}
+
+
 class JoinModule:
     """Joins what the worker's machine orders."""
 
@@ -54,6 +75,7 @@ class JoinModule:
         self.plan = plan
         self._lanes: dict[int, _Lane] = {}
         self._lane_of: dict[GroupId, int] = {}
+        self._prepared: dict[GroupId, _Prepared] = {}
         self._joined: dict[GroupId, RecordNo] = {}
         self._tags: dict[GroupId, RecordNo] = {}
         """The newest tag of each group that its lane can take an increment since."""
@@ -64,7 +86,11 @@ class JoinModule:
             case JoinBatch():
                 yield from self._join(order.exchange)
             case TakeIncrements():
+                for group in order.whole:
+                    self._tags.pop(group, None)
                 yield IncrementsTaken(tuple(self._take(order.groups)))
+            case PrepareGroup():
+                yield self._prepare(order)
             case RestoreGroup():
                 yield self._restore(order)
             case DropGroups():
@@ -106,6 +132,8 @@ class JoinModule:
 
     def _step(self, groups: list[GroupId], version: int, changes: tuple[SpecChange, ...]) -> None:
         """One version up: the whole lane in place, or group by group."""
+        for group in [group for group, prepared in self._prepared.items() if prepared.lane == version]:
+            self._drop(group)
         lane, change = self._lanes[version], changes[version]
         if version + 1 not in self._lanes and set(lane.groups) == set(groups):
             lane.join.change_windows(change.windows, change.floors, change.upto)
@@ -135,7 +163,7 @@ class JoinModule:
         return _Lane(join, Checkpoints(join))
 
     def _close_empty_lanes(self) -> None:
-        used = set(self._lane_of.values())
+        used = {*self._lane_of.values(), *(prepared.lane for prepared in self._prepared.values())}
         self._lanes = {version: lane for version, lane in self._lanes.items() if version in used}
 
     # --- state
@@ -154,13 +182,29 @@ class JoinModule:
                 self._tags[group] = tag
                 checkpoints.forget(group, tag)
 
+    def _prepare(self, order: PrepareGroup) -> GroupPrepared:
+        group, last = order.group, order.increments[-1]
+        self._drop(group)
+        version = len(last.floors)
+        if version <= len(order.changes):  # else of a change that we have not heard of: it waits for its assignment
+            self._lane(version, order.changes).checkpoints.restore(order.increments, order.base)
+            links = tuple((one.since, one.tag) for one in order.increments)
+            self._prepared[group] = _Prepared(version, links, last.directory)
+        return GroupPrepared(group, last.tag)
+
     def _restore(self, order: RestoreGroup) -> GroupRestored:
         group, increments = order.group, order.increments
-        self._drop(group)
+        prepared = self._prepared.get(group)
+        is_there = prepared is not None and prepared.fits(increments)
+        if not is_there:
+            self._drop(group)
         version = len(increments[-1].floors) if increments else 0
         lane = self._lane(version, order.changes)
-        if increments:
+        if is_there and (missing := increments[len(self._prepared.pop(group).links) :]):
+            lane.checkpoints.extend(missing)
+        elif increments and not is_there:
             lane.checkpoints.restore(increments, order.base)
+        if increments:
             self._tags[group] = increments[-1].tag
         else:
             lane.join.assign_empty(group)
@@ -169,6 +213,9 @@ class JoinModule:
         return GroupRestored(group, order.version, tag)
 
     def _drop(self, group: GroupId) -> None:
+        if (prepared := self._prepared.pop(group, None)) is not None:
+            self._lanes[prepared.lane].checkpoints.release(group)
+            self._close_empty_lanes()
         if group in self._lane_of:
             self._lanes[self._lane_of.pop(group)].checkpoints.release(group)
             del self._joined[group]

@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from joinery.join.state import Increment
 from joinery.machine.log import BEFORE_ALL, Head, Record
-from joinery.machine.ports import Chain, Commit, Stale
+from joinery.machine.ports import Chain, Commit, Damage, Stale
 from joinery.model.errors import Bug, require
 from joinery.model.ids import GroupId, MapVersion, RecordNo, Term
 from joinery.partition.map import StoredMap
@@ -147,10 +147,13 @@ class MemoryCheckpoints:
     def __init__(self) -> None:
         self._blocks: dict[_Block, Increment] = {}
         self._heads: dict[GroupId, _GroupHead] = {}
+        self._damaged: dict[_Block, str] = {}
 
     def write_blocks(self, instance: str, increments: Sequence[Increment]) -> None:
         for one in increments:
-            self._blocks[instance, one.group, BEFORE_ALL if one.since is None else one.since, one.tag] = one
+            block = (instance, one.group, BEFORE_ALL if one.since is None else one.since, one.tag)
+            self._blocks[block] = one
+            self._damaged.pop(block, None)
 
     def write_heads(
         self, instance: str, version_of: dict[GroupId, MapVersion], tag_of: dict[GroupId, tuple[RecordNo, RecordNo]]
@@ -186,8 +189,20 @@ class MemoryCheckpoints:
                 raise Stale(head.claimed, version)
             head.claimed = version
         tags = tuple(block[3] for block in head.blocks)
-        increments = tuple(self._blocks[block] for block in head.blocks if block[3] not in known)
-        return Chain(tags, increments, head.base)
+        unknown = [block for block in head.blocks if block[3] not in known]
+        damaged = tuple(self._damage_of(block) for block in unknown if block in self._damaged)
+        increments = tuple(self._blocks[block] for block in unknown if block not in self._damaged)
+        return Chain(tags, increments, head.base, damaged, f"chain:{group}")
+
+    def _damage_of(self, block: _Block) -> Damage:
+        instance, group, since, tag = block
+        rows = sum(len(batch) for batch in self._blocks[block].rows)
+        return Damage(tag, f"block:{group}:{since}:{tag}:{instance}", self._damaged[block], rows)
+
+    def damage(self, group: GroupId, tag: RecordNo, reason: str) -> None:
+        """What a disk, a stranger or a mistake can do to a block that counts."""
+        [block] = [held for held in self._heads[group].blocks if held[3] == tag]
+        self._damaged[block] = reason
 
     def trim(self, group: GroupId, version: MapVersion, base: RecordNo) -> None:
         head = self._heads.setdefault(group, _GroupHead())

@@ -4,8 +4,9 @@
     -> once what was preloaded is committed: HAND OVER, which is a change of the map (`machine.placement`)
 
 Waiting for the commit makes the hand-over short: the consumer starts at the preloaded tag and joins little again.
-A move whose supplier or consumer goes away is given up; nothing has happened yet. Drains are many moves at once, bound
-by `maxParallelMoves`.
+A move whose supplier or consumer goes away is given up; nothing has happened yet, but a consumer that is still there
+holds what it has preloaded, and is told to let it go, unless the group comes to it in another way. Drains are many
+moves at once, bound by `maxParallelMoves`.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from enum import StrEnum
 
 from joinery.elastic.plan import Move
 from joinery.machine.log import BEFORE_ALL
-from joinery.machine.messages import CheckpointNow, Preload
+from joinery.machine.messages import CheckpointNow, Preload, Release
 from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
 from joinery.model.ids import GroupId, Term, WorkerId
@@ -47,6 +48,8 @@ class Moves:
         self.closed: set[WorkerId] = set()
         """Workers that are being drained: nothing moves there."""
         self._waiting: list[Move] = []
+        self._abandoned: list[Move] = []
+        """Given up; their consumers have not been told."""
 
     @property
     def in_flight(self) -> tuple[Move, ...]:
@@ -69,8 +72,8 @@ class Moves:
         A move may be begun while the map that moves its group is being written: once it is, nothing is left to do.
         """
         for group in [g for g, m in self.under_way.items() if self._placement.owner(g) != m.move.source]:
-            del self.under_way[group]
-        made: list[Order] = []
+            self._abandon(group)
+        made = self._tell_abandoned(term)
         while self._waiting and len(self.under_way) < self._max_parallel:
             move = self._waiting.pop(0)
             if self._makes_sense(move):
@@ -78,7 +81,20 @@ class Moves:
                 made.append(self._tell(move.source, CheckpointNow(term, as_vector([move.group]))))
         return made
 
-    def _tell(self, worker: WorkerId, message: CheckpointNow | Preload) -> Order:
+    def _abandon(self, group: GroupId) -> None:
+        if (moving := self.under_way.pop(group, None)) is not None:
+            self._abandoned.append(moving.move)
+
+    def _tell_abandoned(self, term: Term) -> list[Order]:
+        made: list[Order] = []
+        for move in self._abandoned:
+            is_theirs = self._placement.may_own(move.group, move.target)
+            if self._placement.workforce.is_up(move.target) and not is_theirs and move.group not in self.under_way:
+                made.append(self._tell(move.target, Release(term, as_vector([move.group]))))
+        self._abandoned.clear()
+        return made
+
+    def _tell(self, worker: WorkerId, message: CheckpointNow | Preload | Release) -> Order:
         return Send(self._placement.workforce.peer(worker), message)
 
     def _makes_sense(self, move: Move) -> bool:
@@ -126,9 +142,14 @@ class Moves:
         """A worker went away, and its moves with it."""
         self._waiting = [move for move in self._waiting if worker not in (move.source, move.target)]
         for group in [g for g, m in self.under_way.items() if worker in (m.move.source, m.move.target)]:
-            del self.under_way[group]
+            self._abandon(group)
+
+    def begin_again(self, group: GroupId) -> None:
+        """What the consumer should read is damaged: it waits until the supplier has written it anew."""
+        if moving := self.under_way.get(group):
+            moving.step, moving.tag = Step.CHECKPOINT, BEFORE_ALL
 
     def forget(self, groups: I64Array) -> None:
         """These groups got another owner for another reason."""
         for group in groups.tolist():
-            self.under_way.pop(GroupId(group), None)
+            self._abandon(GroupId(group))

@@ -157,6 +157,14 @@ class RecoverSinks:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepResults:
+    """Somebody subscribes: results from this commit on must survive the collector: `ResultsKept`."""
+
+    effect: ClassVar = Effect.STAGE
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class Take:
     """The results of these groups up to this record are taken; for whoever watches."""
 
@@ -249,6 +257,19 @@ class TakeIncrements:
 
     effect: ClassVar = Effect.JOIN
     groups: tuple[GroupId, ...]
+    whole: tuple[GroupId, ...] = ()
+    """Those of them that are taken whole, since nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrepareGroup:
+    """Put a group that another worker still owns in place, as far as its chain is known: `GroupPrepared`."""
+
+    effect: ClassVar = Effect.JOIN
+    group: GroupId
+    increments: tuple[Increment, ...]
+    base: RecordNo | None
+    changes: tuple[SpecChange, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,7 +319,7 @@ class SetReplicas:
     because: str
 
 
-ModuleOrder: TypeAlias = JoinBatch | TakeIncrements | RestoreGroup | DropGroups | MeasureState
+ModuleOrder: TypeAlias = JoinBatch | TakeIncrements | PrepareGroup | RestoreGroup | DropGroups | MeasureState
 
 Order: TypeAlias = (
     WakeAt
@@ -313,6 +334,7 @@ Order: TypeAlias = (
     | WriteMap
     | OpenCommits
     | RecoverSinks
+    | KeepResults
     | Take
     | StageResults
     | WriteCommit

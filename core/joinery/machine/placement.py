@@ -5,7 +5,7 @@ A group goes through phases; every change of its owner, planned or not, takes th
 
     (map written) -> ASKED (the collector is told, and asked up to where the group is committed)
                   -> ASSIGNED (the owner loads it, and says how far it is)
-                  -> SERVED (batches flow)
+                  -> SERVED (batches flow), or STOPPED for good if its state is lost (`machine.losing`)
 
 Rule 1: the map is durable before anybody is told of it, and the collector hears of a new owner before the owner does.
 Rule 2: an owner that does not hold a group under its term (it is a new instance, or never got the assignment) gets it
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from joinery.machine.handovers import Handovers
 from joinery.machine.log import BEFORE_ALL, SpecChange
@@ -35,6 +36,8 @@ class Phase(IntEnum):
     ASKED = 1
     ASSIGNED = 2
     SERVED = 3
+    STOPPED = 4
+    """Its state is lost (`machine.losing`): its owner is so in name only."""
 
 
 class Placement:
@@ -84,6 +87,11 @@ class Placement:
     def owner(self, group: int) -> WorkerId | None:
         return None if self.map is None else self.map.owner(GroupId(group))
 
+    def may_own(self, group: int, worker: WorkerId) -> bool:
+        """Whether a worker owns a group, or will by a change that is wanted or being written."""
+        maps = (one for one in (self.map, self._writing) if one is not None)
+        return self._moves.get(GroupId(group)) == worker or worker in {one.owner(GroupId(group)) for one in maps}
+
     def groups_of(self, worker: WorkerId) -> I64Array:
         return np.empty(0, np.int64) if self.map is None else self.map.group_numbers(worker)
 
@@ -92,6 +100,17 @@ class Placement:
         groups = self.groups_of(worker)
         served: I64Array = groups[self.phase[groups] == Phase.SERVED]
         return served
+
+    @property
+    def stopped(self) -> NDArray[np.bool_]:
+        """Which groups have stopped."""
+        found: NDArray[np.bool_] = self.phase == Phase.STOPPED
+        return found
+
+    def stop(self, group: GroupId) -> None:
+        """The group's state is lost: it is never served again."""
+        self.phase[group] = Phase.STOPPED
+        self.handovers.changing.pop(group, None)
 
     def terms_of(self, groups: I64Array) -> I64Array:
         """The map versions that gave these groups their owners; 0: there is no map."""
@@ -138,9 +157,10 @@ class Placement:
             return []
         old, self.map, self._writing = self.map, new, None
         changed = np.flatnonzero(new.terms != old.terms) if old else np.arange(self.partitions)
-        self.phase[changed] = Phase.ASKED
-        self.since_ns[changed] = now_ns
-        self.handovers.began(old, new, changed.tolist(), now_ns)
+        asked = changed[self.phase[changed] != Phase.STOPPED]
+        self.phase[asked] = Phase.ASKED
+        self.since_ns[asked] = now_ns
+        self.handovers.began(old, new, asked.tolist(), now_ns)
         made: list[Order] = []
         for worker in old.workers if old else ():
             lost = [int(group) for group in changed if old and old.owner(GroupId(int(group))) == worker]
@@ -181,6 +201,7 @@ class Placement:
             return np.empty(0, np.int64)
         mine = np.isin(holdings.groups, self.groups_of(worker))
         mine &= self.map.terms[holdings.groups] == holdings.versions
+        mine &= self.phase[holdings.groups] != Phase.STOPPED
         groups: I64Array = holdings.groups[mine]
         for group in groups[self.phase[groups] == Phase.ASSIGNED]:
             pause = int(now_ns - self.since_ns[group])
@@ -199,7 +220,7 @@ class Placement:
         foreign = np.setdiff1d(holdings.groups, mine)
         made: list[Order] = [Send(self.workforce.peer(worker), Release(self.term, foreign))] if foreign.size else []
         missing = np.setdiff1d(self.groups_of(worker), mine)
-        again = missing[self.phase[missing] != Phase.ASKED]
+        again = missing[~np.isin(self.phase[missing], (Phase.ASKED, Phase.STOPPED))]
         self.phase[again] = Phase.UNKNOWN
         moves = {GroupId(int(group)): worker for group in again}
         join = [] if worker in self.map.workers else [worker]

@@ -14,6 +14,7 @@ from typing import Protocol
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
 from joinery.machine.log import Head, Record
+from joinery.machine.totals import Totals
 from joinery.model.errors import JoineryError
 from joinery.model.ids import GroupId, MapVersion, RecordNo, Term
 from joinery.model.time import DEAD
@@ -65,6 +66,18 @@ class Log(Protocol):
     def read_map(self) -> StoredMap | None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """An increment that is not what was written: corrupted, truncated, foreign, of another format, or not there."""
+
+    tag: RecordNo
+    key: str
+    """Where it lies, in the store's own words."""
+    reason: str
+    rows: int = 0
+    """How many it held, as far as that can still be seen."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
     """A group's checkpoint: increments in the order of their tags."""
@@ -75,6 +88,10 @@ class Chain:
     """Those that the reader did not know yet."""
     base: RecordNo | None = None
     """Increments up to this tag are gone: nothing in them was alive any more; None: the chain is whole."""
+    damaged: tuple[Damage, ...] = ()
+    """Those that the reader did not know and that cannot be read; what they hold is never guessed."""
+    key: str = ""
+    """Where the head lies, in the store's own words."""
 
 
 class CheckpointStore(Protocol):
@@ -124,6 +141,8 @@ class Commit:
     seen: I64Array | None = field(default=None)
     """Output in order: what was taken of each group; its rows before `before_ns` have been given out, no others."""
     before_ns: int = DEAD
+    totals: Totals = field(default_factory=Totals)
+    """Rows of this commit and of all before it."""
 
 
 class CommitStore(Protocol):
@@ -153,4 +172,26 @@ class Sink(Protocol):
 
     def finish(self, valid: Receipt | None) -> None:
         """The output is complete; `Stale` if a collector of a newer term has begun: then it is the one to finish it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Results that a subscriber can still ask for, by their commits."""
+
+    first: int
+    """No result of this commit or of a later one is missing."""
+    commits: tuple[tuple[int, tuple[ResultPart, ...]], ...] = ()
+    """Those with results, in their order."""
+
+
+class Retained(Sink, Protocol):
+    """The last results, for subscribers who come back to another collector (`retaining`)."""
+
+    def keep(self, first: int) -> None:
+        """Somebody subscribes: keep what was staged from this commit on, and all that follows."""
+        ...
+
+    def read(self) -> Kept | None:
+        """What is kept and valid, after `recover`; None: nobody has ever subscribed."""
         ...

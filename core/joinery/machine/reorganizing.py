@@ -20,7 +20,7 @@ from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Placement
 from joinery.model.ids import OPERATOR, GroupId, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec
-from joinery.model.tuples import I64Array
+from joinery.model.tuples import I64Array, as_vector
 
 
 class Reorganizing:
@@ -78,7 +78,8 @@ class Reorganizing:
             hand = self._place.workforce.hands.get(worker)
             if hand is None or not hand.is_up or hand.report is None:
                 continue
-            own = set(self._place.groups_of(worker).tolist())
+            held = self._place.groups_of(worker)
+            own = set(held[~self._place.stopped[held]].tolist())
             groups = self._newcomers(tuple(part for part in hand.report.groups if part.group in own), own)
             held_back = hand.report.back_pressure or hand.was_held_back
             reports.append(replace(hand.report, groups=groups, back_pressure=held_back))
@@ -156,9 +157,18 @@ class Reorganizing:
         self._leaving |= empty
         if self._leaving and self._place.is_settled and len(self._leaving) < len(self._place.map.workers):
             made += self._place.propose({}, part=self._leaving)  # again if it came back while it was written
+        made += self._hand_on_stopped()
         for worker in sorted(self.draining) if not self._moves.under_way else ():
             made += self._moves.start(self._drain_plan(worker), term)
         return made
+
+    def _hand_on_stopped(self) -> list[Order]:
+        """Groups whose state is lost need no preparation: only their names change hands."""
+        held = [self._place.groups_of(worker) for worker in sorted(self.draining)]
+        stopped = [group for groups in held for group in groups[self._place.stopped[groups]].tolist()]
+        if not stopped or not self._place.is_settled:
+            return []
+        return self._place.propose(self._evenly(as_vector(stopped)))
 
     def _drain_plan(self, worker: WorkerId) -> tuple[Move, ...]:
         """By load, or evenly if not everybody has reported yet."""

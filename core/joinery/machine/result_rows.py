@@ -4,7 +4,7 @@ A part that was put together from several (`arranged`) has rows of different ori
 `origin` is None, and a row without a member of a stream has the place `NOBODY` there if others of the part have one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -54,6 +54,21 @@ def without_first(parts: Sequence[ResultPart], rows: int) -> tuple[ResultPart, .
         if skipped < part.times.size:
             left.append(cut(part, skipped, part.times.size) if skipped else part)
     return tuple(left)
+
+
+def pieces(parts: Sequence[ResultPart], nbytes: int) -> Iterator[tuple[ResultPart, ...]]:
+    """All rows in their order, in pieces of about so many bytes."""
+    chosen, left = list[ResultPart](), nbytes
+    for part in parts:
+        step = max(1, part.times.size * nbytes // size(part))
+        for start in range(0, part.times.size, step):
+            chosen.append(part if step >= part.times.size else cut(part, start, min(start + step, part.times.size)))
+            left -= size(chosen[-1])
+            if left <= 0:
+                yield tuple(chosen)
+                chosen, left = [], nbytes
+    if chosen:
+        yield tuple(chosen)
 
 
 def by_time(parts: Sequence[ResultPart]) -> tuple[ResultPart, ...]:

@@ -137,13 +137,14 @@ class Serving:
 
     def has_unsent(self, backlog: Backlog) -> bool:
         """Whether some group lacks a record, with rows or without."""
-        return bool((self._place.sent < backlog.last).any())
+        return bool(((self._place.sent < backlog.last) & ~self._place.stopped).any())
 
     def unsent_bytes(self, backlog: Backlog) -> int:
         """Bytes in all mini-buffers."""
-        state = (backlog.first, backlog.last, self._place.sent.tobytes())
+        going = ~self._place.stopped
+        state = (backlog.first, backlog.last, self._place.sent.tobytes() + going.tobytes())
         if self._counted is None or self._counted[0] != state:  # asked after every fact, mostly with the same answer
-            self._counted = (state, int(backlog.bytes_after(self._place.sent).sum()))
+            self._counted = (state, int(backlog.bytes_after(self._place.sent)[going].sum()))
         return self._counted[1]
 
     def fill(self, worker: WorkerId, backlog: Backlog, changes: tuple[SpecChange, ...]) -> list[Order]:

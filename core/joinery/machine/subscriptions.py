@@ -6,8 +6,8 @@ Rule 2: a token (c, row) says: I have every commit before c, and of c the rows b
         c carries (c + 1, 0), which is good for as long as nothing after c has been thrown away, even if c has.
 Rule 3: the last `retain` bytes are kept, in whole commits. A token before them is refused with the oldest good one, and
         so is one that was never given out (its commit is still to come, or has fewer rows): it is another query's.
-Rule 4: what is kept is kept in memory. A collector that starts anew keeps nothing: it serves tokens of the commit
-        after the last, and refuses older ones. (A retained sink in the store would serve them; that is not here.)
+Rule 4: what is kept is kept in memory. A collector that starts anew is given what its forerunner had kept in the store
+        (`retaining`), if there is one; without, it serves tokens of the commit after the last, and refuses older ones.
 Rule 5: a delivery is about `PIECE_BYTES` at most, of one commit. A subscriber with a credit gets so many and then waits
         for a grant: all that is held for it is where it stands. One that falls behind what is kept is refused by
         rule 3, however long it has been there; so a slow reader costs nobody anything.
@@ -22,9 +22,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from joinery.join.results import Kind, ResultPart
+from joinery.join.results import ResultPart
 from joinery.machine import result_rows
 from joinery.machine.messages import Delivery, Ended, Subscribe, Token, TokenTooOld
+from joinery.machine.ports import Kept
+from joinery.machine.retaining import results_of
 from joinery.model.errors import require
 from joinery.model.ids import Peer
 
@@ -58,7 +60,7 @@ class _Reader:
 class Subscriptions:
     """Who subscribes, and what is kept for them."""
 
-    def __init__(self, retain: int, last: int, schema: pa.Schema) -> None:
+    def __init__(self, retain: int, last: int, schema: pa.Schema, kept: Kept | None = None) -> None:
         self._retain, self._schema = retain, schema
         self._last = last
         """The last commit."""
@@ -71,6 +73,16 @@ class Subscriptions:
         self._behind: dict[Peer, Token] = {}
         """Who did not have everything when that was looked at last, and where they stood."""
         self._until_ns = 0
+        if kept is not None:
+            self._first = min(kept.first, self._first)
+            for number, parts in kept.commits:
+                self._keep(number, parts)
+            self._throw_away()
+
+    @property
+    def first(self) -> int:
+        """The oldest commit of which nothing is missing, nor of those after it."""
+        return self._first
 
     def wait_until_ns(self, now_ns: int) -> int | None:
         """How long to wait with the end for subscribers that do not have everything; None: no longer (rule 6)."""
@@ -105,14 +117,17 @@ class Subscriptions:
         """One more commit: keep it, and tell everybody who has a credit left."""
         require(number == self._last + 1, f"commit {number} after commit {self._last}")
         self._last = number
-        results = tuple(part for part in parts if part.kind is Kind.RESULT and part.times.size)
+        results = results_of(parts)
         if not results:
             return []
+        self._keep(number, results)
+        told = [(peer, answer) for peer in list(self._readers) for answer in self._advance(peer)]
+        return told + self._throw_away()
+
+    def _keep(self, number: int, results: tuple[ResultPart, ...]) -> None:
         rows, nbytes = sum(part.times.size for part in results), sum(result_rows.size(part) for part in results)
         self._kept.append(_Kept(number, results, rows, nbytes))
         self._nbytes += nbytes
-        told = [(peer, answer) for peer in list(self._readers) for answer in self._advance(peer)]
-        return told + self._throw_away()
 
     def end(self) -> list[tuple[Peer, Answer]]:
         """There will be no more commits."""

@@ -1,4 +1,4 @@
-"""What the collector counts for whoever looks: results and late rows that are committed, and their delays.
+"""What the collector measures for whoever looks: the delays of the results that are committed.
 
 Production delay: made by a worker - arrival of the later member. Delivery: committed - arrival of the later member. All
 times are by the gateway's clock. With output in order a result waits for watermarks, not for us: its delivery is not
@@ -17,7 +17,7 @@ from joinery.model.tuples import I64Array
 
 
 class Tallying:
-    """Counts what the gateway was not told yet."""
+    """Keeps what the gateway was not told yet."""
 
     def __init__(self, *, in_order: bool) -> None:
         self.clock_ahead_ns = 0
@@ -43,20 +43,17 @@ class Tallying:
         self._staged += self._taken
         self._taken = []
 
-    def written(self, parts: Iterable[ResultPart], now_ns: int) -> None:
+    def written(self, now_ns: int) -> None:
         """The commit is durable."""
-        rows = dict.fromkeys(Kind, 0)
-        for part in parts:
-            rows[part.kind] += int(part.times.size)
         staged, self._staged = self._staged, []
         produced = _delays([(at_ns, arrivals) for at_ns, arrivals in staged])
         now = [] if self._in_order else [(now_ns - self.clock_ahead_ns, arrivals) for _, arrivals in staged]
-        self._untold += Tally(rows[Kind.RESULT], rows[Kind.LATE], produced, _delays(now))
+        self._untold += Tally(produced, _delays(now))
 
     def tell(self) -> Tally | None:
         """What the gateway does not know yet; None: nothing."""
         told, self._untold = self._untold, Tally()
-        return told if told.results or told.late or told.produced.rows else None
+        return told if told.produced.rows else None
 
 
 def _delays(found: list[tuple[int, Arrivals]]) -> Delays:

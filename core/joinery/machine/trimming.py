@@ -3,7 +3,8 @@
 Rule 1: a tag counts only if the present owner reported it under its own term; a former owner's newer tags are not in
         the chain any more.
 Rule 2: increments and expired rows go up to trim(group), the log up to the smallest of them.
-Rule 3: of a query in order the log also keeps what is not released at that point.
+Rule 3: a group whose state is lost is not waited for.
+Rule 4: of a query in order the log also keeps what is not released at that point.
 """
 
 from bisect import bisect_right
@@ -11,9 +12,14 @@ from collections import deque
 
 import numpy as np
 
+from joinery.machine.backlog import Backlog
 from joinery.machine.intake import Cut
 from joinery.machine.log import BEFORE_ALL, Head
-from joinery.model.ids import RecordNo
+from joinery.machine.messages import Trim
+from joinery.machine.orders import Order, Send, TrimLog
+from joinery.machine.placement import Placement
+from joinery.machine.serving import Serving
+from joinery.model.ids import GroupId, RecordNo
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array
 
@@ -28,8 +34,18 @@ class Trimming:
         """The head after each record that is not trimmed."""
         self._latest: deque[tuple[RecordNo, int]] = deque()
         """The greatest timely time of each record that the log keeps."""
+        self._stopped = np.zeros(partitions, np.bool_)
         self._judged: bytes | None = None
         """What was committed when trim(group) was last computed; None: there are new tags since."""
+
+    def stop(self, group: GroupId) -> None:
+        """The group's state is lost: nobody will load it again, so it holds up nothing."""
+        self._stopped[group] = True
+
+    def back_to(self, group: GroupId, tag: RecordNo) -> None:
+        """The group had to be loaded at an older tag: the log is kept from there, and newer tags are no more."""
+        self.owned(np.array([group]), np.array([tag]))
+        self.trim[group] = min(int(self.trim[group]), tag)
 
     def recorded(self, cut: Cut) -> None:
         """A record is durable."""
@@ -67,9 +83,28 @@ class Trimming:
             del tags[: max(0, at - 1)]
         return np.array(risen, np.int64)
 
+    def trim_all(self, placement: Placement, backlog: Backlog, serving: Serving, *, is_quiet: bool) -> list[Order]:
+        """Whatever nobody can ask for again goes: with the owners, in the log, and here."""
+        made: list[Order] = []
+        risen = self.advance(placement.committed)
+        if not risen.size or placement.map is None:
+            return made
+        for worker in placement.map.workers:
+            groups = np.intersect1d(risen, placement.served_by(worker))
+            if groups.size and placement.workforce.is_up(worker):
+                made.append(Send(placement.workforce.peer(worker), Trim(placement.term, groups, self.trim[groups])))
+        if (trimmed := self.trim_log()) is not None:
+            head, keep_from = trimmed
+            backlog.drop(RecordNo(head.next_record - 1))
+            serving.ledger.drop(keep_from)
+            made.append(TrimLog(placement.term, head, keep_from, is_quiet=is_quiet))
+        return made
+
     def trim_log(self) -> tuple[Head, RecordNo] | None:
         """The new head of the log and the first record to keep, if that moves on."""
-        upto = int(self.trim.min())
+        if self._stopped.all():
+            return None
+        upto = int(self.trim[~self._stopped].min())
         head = None
         while self._heads and self._heads[0][0] <= upto:
             _, head = self._heads.popleft()

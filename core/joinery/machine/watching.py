@@ -2,7 +2,8 @@
 
 Rule 1: a beat is half a reorganization epoch. With each beat workers and collector are asked for the time
         (`flow.clocks`), and the operator, if it is there, gets an `Overview`. It gets the last one when the query ends.
-Rule 2: what is counted here is lost with the gateway; the results are not.
+Rule 2: delays, moves and events are lost with the gateway; the results are not, nor how many they are: rows are counted
+        by the log's head, results and late rows by the collector's commits (`totals`).
 """
 
 from collections import deque
@@ -31,6 +32,7 @@ from joinery.machine.moving import Moves
 from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Placement
 from joinery.machine.serving import Serving
+from joinery.machine.totals import Totals
 from joinery.machine.workforce import ordinal
 from joinery.model.ids import OPERATOR, Peer, RecordNo, WorkerId
 from joinery.model.spec import JoinQuerySpec
@@ -49,7 +51,7 @@ class Watch:
         self.next_ns = 0
         self.is_watched = False
         """Whether the operator is connected."""
-        self.tally = Tally()
+        self.tally, self.totals = Tally(), Totals()
         self.events: deque[Event] = deque(maxlen=NEWEST)
         self.events_seen = 0
         self._rows, self._late = [0] * len(spec.streams), [0] * len(spec.streams)
@@ -78,8 +80,9 @@ class Watch:
         for batch in record.batches:
             self._serving.ledger.add(number, batch.stream, batch.first_place + batch.rows.num_rows, batch.stamp_ns)
 
-    def committed(self, tally: Tally | None) -> None:
+    def committed(self, tally: Tally | None, totals: Totals | None) -> None:
         """The collector tells what was committed."""
+        self.totals = self.totals.newest(totals)
         if tally is not None:
             self.tally += tally
 
@@ -106,7 +109,8 @@ class Watch:
             self.event(EventKind.WORKER_LOST, f"{worker} is silent and taken for lost{goes}", now_ns)
 
     def vector(self, message: Vector, head: Head, now_ns: int) -> None:
-        """Whether the collector has committed records that this gateway's log does not hold."""
+        """What was committed before; whether that is of records that this gateway's log does not hold."""
+        self.totals = self.totals.newest(message.totals)
         newest = int(message.committed.max(initial=-1))
         if newest >= head.next_record:
             lost = f"results are committed up to record {newest}, but the log ends before record {head.next_record}"
@@ -178,8 +182,8 @@ class Watch:
             n_sup=load.n_sup if load else 0,
             n_con=load.n_con if load else 0,
             map_version=place.map.version if place.map else NO_MAP,
-            results=self.tally.results,
-            late=self.tally.late,
+            results=self.totals.results,
+            late=sum(self.totals.late),
             produced=self.tally.produced,
             delivered=self.tally.delivered,
             moves=tuple(handovers.done),
@@ -201,9 +205,10 @@ class Watch:
         )
         self._before.append((now_ns, tuple(self._rows)))
         seconds = max(1, now_ns - since_ns) / 1e9
+        counted = [max(late, self.totals.late_of(stream)) for stream, late in enumerate(self._late)]
         return tuple(
             StreamView(rows=rows, late=late, rows_per_s=max(0.0, (rows - was) / seconds), watermark_ns=mark)
-            for rows, late, was, mark in zip(self._rows, self._late, before, head.watermarks, strict=True)
+            for rows, late, was, mark in zip(self._rows, counted, before, head.watermarks, strict=True)
         )
 
     def _workers(self, load: ClusterLoad | None) -> tuple[WorkerView, ...]:

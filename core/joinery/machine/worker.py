@@ -8,20 +8,21 @@ Rule 3: results are kept until they are committed, as a bounded cache (`machine.
         a worker whose collector is there; without a collector the worker waits, because all of it would be made again.
 Rule 4: a checkpoint is increments, then heads under the owner's map version; one at a time. A refused head means that
         the group has another owner.
-Rule 5: messages of a lower gateway or collector term are ignored.
+Rule 5: a damaged checkpoint is told to the gateway, again whenever it is there anew (`machine.loading`).
+Rule 6: messages of a lower gateway or collector term are ignored.
 """
 
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from joinery.join.results import ResultPart
 from joinery.machine import facts, messages, orders
 from joinery.machine.arrivals import arrivals_of
 from joinery.machine.checkpointing import Checkpointing
+from joinery.machine.choosing import choose, only_groups
 from joinery.machine.facts import Fact
 from joinery.machine.loading import Loading
 from joinery.machine.log import BEFORE_ALL, SpecChange
@@ -33,12 +34,14 @@ from joinery.model.errors import Bug, require
 from joinery.model.ids import COLLECTOR, GATEWAY, GroupId, MapVersion, RecordNo, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.tuples import I64Array
-from joinery.partition.hashing import groups_of
 
 RETAINED_BYTES: Final = 32 << 20
 """How many bytes of results are kept for a new collector."""
 NOBODY: Final = 0
 """The map version of a group that is not here."""
+_Instruction: TypeAlias = (
+    messages.Assign | messages.Release | Exchange | messages.Trim | messages.CheckpointNow | messages.Preload
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +112,8 @@ class WorkerMachine:
                 return self._checkpoint_read(fact)
             case facts.ClaimRefused():
                 return self._leave([fact.group]) if self.versions[fact.group] == fact.version else []
+            case facts.GroupPrepared():
+                return self._prepared(fact.group, fact.tag)
             case facts.GroupRestored():
                 return self._restored(fact)
             case facts.BatchJoined():
@@ -155,7 +160,8 @@ class WorkerMachine:
         )  # fmt: skip
         if peer == GATEWAY:
             self.gateway_up = True
-            return [Send(GATEWAY, hello), *self._tell_lost()]
+            damages = self.loading.damages(self._groups_here())
+            return [Send(GATEWAY, hello), *self._tell_lost(), *(Send(GATEWAY, damage) for damage in damages)]
         self.collector_up, self.collector_ready = True, False
         return [Send(COLLECTOR, hello)]
 
@@ -208,16 +214,7 @@ class WorkerMachine:
             case _:
                 raise Bug(f"a worker cannot use {type(message).__name__}")
 
-    def _from_gateway(
-        self,
-        message: messages.Assign
-        | messages.Release
-        | messages.Exchange
-        | messages.Trim
-        | messages.CheckpointNow
-        | messages.Preload,
-        now_ns: int,
-    ) -> list[Order]:
+    def _from_gateway(self, message: _Instruction, now_ns: int) -> list[Order]:
         groups = [GroupId(int(group)) for group in message.groups]
         match message:
             case messages.Assign():
@@ -229,7 +226,8 @@ class WorkerMachine:
             case messages.Trim():
                 return self._trim(message)
             case messages.CheckpointNow():
-                return self.checkpointing.now([group for group in groups if self.here[group]], self.versions)
+                here = [group for group in groups if self.here[group]]
+                return self.checkpointing.now(here, self.versions, whole=message.whole)
             case messages.Preload():
                 return self.loading.preload([group for group in groups if not self.versions[group]])
 
@@ -250,14 +248,16 @@ class WorkerMachine:
 
     def _leave(self, groups: list[GroupId], *, keep_preload: bool = False) -> list[Order]:
         """Forget these groups, with all that is under way for them."""
-        held = tuple(group for group in groups if self.here[group])
+        held = [group for group in groups if self.here[group]]
+        if not keep_preload:
+            held += [group for group in groups if group in self.loading.prepared and not self.here[group]]
         for group in groups:
             self.versions[group], self.here[group], self.received[group] = NOBODY, False, BEFORE_ALL
             self.lost.discard(group)
             self.checkpointing.leave(group)
             if not keep_preload:
                 self.loading.forget(group)
-        return [orders.DropGroups(held)] if held else []
+        return [orders.DropGroups(tuple(held))] if held else []
 
     def _checkpoint_read(self, fact: facts.CheckpointRead) -> list[Order]:
         if fact.version is None:
@@ -266,11 +266,19 @@ class WorkerMachine:
             tag = self.loading.preloaded(fact.group, fact.chain)
             if tag is None:
                 return self.loading.preload([fact.group])
-            done = messages.Preloaded(np.array([fact.group], np.int64), np.array([tag], np.int64))
-            return self._to_gateway(done)
+            if isinstance(tag, messages.CheckpointDamaged):
+                return self._leave([fact.group]) + self._to_gateway(tag)
+            prepare = self.loading.prepare(fact.group, self.changes)
+            return [prepare] if prepare is not None else self._prepared(fact.group, tag)
         if self.versions[fact.group] != fact.version or self.here[fact.group]:
             return []
         return [self.loading.restore(fact, RecordNo(int(self.silent[fact.group])), self.changes)]
+
+    def _prepared(self, group: GroupId, tag: RecordNo) -> list[Order]:
+        """What the gateway waits for before it hands the group over; unless it has done so, or has changed its mind."""
+        if self.versions[group] or not self.loading.knows(group):
+            return []
+        return self._to_gateway(messages.Preloaded(np.array([group], np.int64), np.array([tag], np.int64)))
 
     def _restored(self, fact: facts.GroupRestored) -> list[Order]:
         group = fact.group
@@ -279,7 +287,8 @@ class WorkerMachine:
         self.here[group], self.received[group] = True, fact.tag
         self.checkpointing.loaded(group, fact.tag, self.loading.ages(group))
         self.retention.begin(group, fact.version, RecordNo(int(self.silent[group])))
-        return self._to_gateway(messages.Holding(self._holdings(np.array([group]))))
+        made = [order for damage in self.loading.damages([group]) for order in self._to_gateway(damage)]
+        return made + self._to_gateway(messages.Holding(self._holdings(np.array([group]))))
 
     # --- batches
 
@@ -384,17 +393,3 @@ class WorkerMachine:
         """Stop with a `Bug` if the machine's state contradicts itself."""
         require(not (self.here & (self.versions == NOBODY)).any(), "a group is here without a version")
         require(self.retention.nbytes >= 0, "fewer than no bytes are kept")
-
-
-def only_groups(exchange: Exchange, keep: NDArray[np.bool_], partitions: int) -> Exchange:
-    """A message without the rows of the other groups."""
-    groups = exchange.groups[keep]
-    mask = messages.mask_of(groups, partitions)
-    batches = tuple(batch.take(mask[groups_of(batch.hashes, partitions)]) for batch in exchange.batches)
-    return replace(exchange, groups=groups, after=exchange.after[keep], batches=batches)
-
-
-def choose(parts: tuple[ResultPart, ...], mask: NDArray[np.bool_]) -> tuple[ResultPart, ...]:
-    """The rows of these groups."""
-    chosen = tuple(part.take(mask[part.groups]) for part in parts)
-    return tuple(part for part in chosen if part.rows.num_rows)

@@ -54,7 +54,7 @@ class Charges:
 
     def _work(self, order: ModuleOrder, done: Sequence[Fact]) -> float:
         costs = self._costs
-        if isinstance(order, orders.RestoreGroup):
+        if isinstance(order, orders.PrepareGroup | orders.RestoreGroup):
             rows = sum(len(batch) for increment in order.increments for batch in increment.rows)
             return rows * costs.insert_ns
         if not isinstance(order, orders.JoinBatch):

@@ -9,6 +9,7 @@ from typing import Any
 from joinery.join.results import Kind, ResultPart
 from joinery.machine import messages, orders
 from joinery.machine.messages import Token
+from joinery.machine.totals import Totals
 from joinery.model.errors import require
 from joinery.simulate.process import Process
 
@@ -22,6 +23,8 @@ class Deliveries:
         self._staged: dict[tuple[str, int], tuple[ResultPart, ...]] = {}
         self._commits: dict[int, tuple[ResultPart, ...]] = {}
         """The rows of each durable commit."""
+        self.totals = Totals()
+        """Rows of all durable commits."""
         self._at: dict[str, Token] = {}
         self.rows = 0
 
@@ -32,6 +35,7 @@ class Deliveries:
     def committed(self, process: Process, number: int) -> None:
         """It is durable."""
         parts = self._staged.pop((process.instance, number), ())
+        self.totals = self.totals.after(parts)
         self._commits[number] = tuple(part for part in parts if part.kind is Kind.RESULT and part.times.size)
 
     def received(self, process: Process, message: messages.Message) -> None:

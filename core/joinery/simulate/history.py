@@ -8,7 +8,7 @@ Invariants, looked at when it happens, so that a story ends where things went wr
  2. watermarks in the log never go back, records have no gaps;
  3. a map version gives a group one owner; only one instance emits under it, and only after the map was written;
  4. a group's batches are taken without gaps, from what is committed on when its owner changes; commits only grow, and
-    hold nothing that was not taken;
+    hold nothing that was not taken, and say how many rows there are of all of them;
  5. nobody is told to trim beyond what is committed, and after every write the stores hold what a recovery of any group
     would need: a checkpoint at a tag <= committed(group), and the records after it (`recovery`);
  6. every process holds no more than it may (`bounds`);
@@ -204,6 +204,8 @@ class History:
         self.commits.append(commit)
         self.bounds.committed(process, order)
         self.deliveries.committed(process, commit.number)
+        counted = self.deliveries.totals
+        require(commit.totals == counted, f"commit {commit.number} counts {commit.totals}, there are {counted}")
         self.recovery.committed = commit.committed.tolist()
 
     # --- comparison 1

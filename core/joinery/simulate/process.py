@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from joinery.machine.facts import Fact
 from joinery.machine.memory_sink import MemorySink
 from joinery.machine.orders import ModuleOrder, Order
+from joinery.machine.retaining import MemoryRetained
 from joinery.model.errors import Bug
 from joinery.model.ids import Peer
 from joinery.simulate.schedule import MS, Role
@@ -76,8 +77,8 @@ class Process:
 
     __slots__ = (
         "answers", "calling", "calls", "clock", "connections", "dice", "heard", "held", "instance", "is_zombie", "jobs",
-        "labour", "last_words", "links", "machine", "module", "offered", "ordinal", "peer", "rest", "role", "sinks",
-        "state", "tries", "wake", "working",
+        "labour", "last_words", "links", "machine", "module", "offered", "ordinal", "peer", "rest", "retained", "role",
+        "sinks", "state", "tries", "wake", "working",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +95,7 @@ class Process:
         self.role, self.ordinal, self.instance, self.peer, self.machine = role, ordinal, instance, peer, machine
         self.module: Module | None = None
         self.sinks: Sequence[MemorySink] = ()
+        self.retained: MemoryRetained | None = None
         self.state = State.RUNNING
         self.is_zombie = False
         self.tries = 0

@@ -14,6 +14,7 @@ from joinery.machine.facts import Fact
 from joinery.machine.memory import MemoryCheckpoints, MemoryCommits, MemoryLog
 from joinery.machine.memory_sink import MemorySink
 from joinery.machine.orders import Order
+from joinery.machine.retaining import MemoryRetained
 from joinery.simulate.faults import Outages
 from joinery.simulate.process import Process
 from joinery.simulate.schedule import Timing
@@ -23,9 +24,10 @@ from joinery.simulate.timeline import Timeline
 class Stores:
     """Everything durable."""
 
-    def __init__(self, sinks: tuple[str, ...]) -> None:
+    def __init__(self, sinks: tuple[str, ...], retain: int) -> None:
         self.log, self.checkpoints, self.commits = MemoryLog(), MemoryCheckpoints(), MemoryCommits()
         self.sinks = tuple(MemorySink(name) for name in sinks)
+        self.retained = MemoryRetained(retain)
 
     def carry_out(self, process: Process, order: Order) -> Fact | None:
         """Do what a store order asks for, now; the fact that answers it."""
@@ -35,6 +37,7 @@ class Stores:
             checkpoints=self.checkpoints,
             commits=self.commits,
             sinks=process.sinks,
+            retained=process.retained,
         )
         return calls.carry_out(order)
 

@@ -73,7 +73,8 @@ class World:
         self.schedule, self._machines = schedule, machines
         self.spec = JoinQuerySpec.parse(schedule.query)
         self._plan = JoinPlan.of(self.spec)
-        self.stores = Stores(tuple(f"sink-{number}" for number in range(max(1, len(self.spec.sinks)))))
+        sinks = tuple(f"sink-{number}" for number in range(max(1, len(self.spec.sinks))))
+        self.stores = Stores(sinks, self.spec.results.retain)
         self._peers = producer_peers(schedule)
         sources = {
             peer: (script.stream, script.name) for peer, script in zip(self._peers, schedule.scripts, strict=True)
@@ -201,6 +202,7 @@ class World:
             process.module = self._machines.module(self._plan)
         elif role is Role.COLLECTOR:
             process.sinks = tuple(sink.again() for sink in self.stores.sinks)
+            process.retained = self.stores.retained.again()
         elif role is Role.PRODUCER and number == 1:
             process.offered = 0
         return process

@@ -1,7 +1,7 @@
 """`python -m joinery.gateway`: wires the gateway and runs it until the query ends.
 
 Exit codes: 0 the query has ended and everything is committed; 1 it was stopped, or crashed, and may be started again;
-2 it cannot run, and neither can another one: the query or its input must be mended.
+2 it cannot run, and neither can another one: the query or its input must be mended, or the state of groups is lost.
 """
 
 import sys
@@ -69,13 +69,20 @@ def _run(settings: Settings) -> int:
     if machine.finished:
         return 0
     wrong = [source for source in sources if isinstance(source.error, UserMustAct)]
-    return CANNOT_RUN if wrong or process.shell.cannot_run else 1
+    is_lost = because == machine.losses.text
+    return CANNOT_RUN if wrong or is_lost or process.shell.cannot_run else 1
 
 
 def _log_of(spec: JoinQuerySpec, settings: Settings) -> Log:
     """On disk, or in the memory of this process."""
     if spec.checkpoint.durability == "wal":
-        return RedisLog(connect(settings.redis), settings.stored_as)
+        client = connect(settings.redis)
+        if not client.info("persistence").get("aof_enabled"):
+            sys.stderr.write(
+                "gateway: found a Redis without an append-only file, wanted one for durability wal: what is "
+                "acknowledged survives our processes, not a crash of Redis; set appendonly yes, appendfsync always\n"
+            )
+        return RedisLog(client, settings.stored_as)
     return MemoryLog()
 
 

@@ -18,7 +18,8 @@ WAYS = {
     "gateway to producer": (m.Opened, m.Acknowledge, m.Refuse),
     "gateway to worker": (m.Exchange, m.Assign, m.Release, m.Preload, m.CheckpointNow, m.Trim, m.Finished, m.Ping),
     "worker to gateway": (
-        m.WorkerHello, m.Holding, m.Credit, m.Checkpointed, m.Preloaded, m.ResultsLost, m.Load, m.Alive, m.Pong,
+        m.WorkerHello, m.Holding, m.Credit, m.Checkpointed, m.Preloaded, m.CheckpointDamaged, m.ResultsLost, m.Load,
+        m.Alive, m.Pong,
     ),
     "worker to collector": (m.WorkerHello, m.Results),
     "collector to worker": (m.Resume, m.Committed),

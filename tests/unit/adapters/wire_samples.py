@@ -18,6 +18,7 @@ from joinery.join.plan import JoinPlan
 from joinery.join.results import Kind, ResultPart
 from joinery.machine import messages as m
 from joinery.machine.log import SpecChange
+from joinery.machine.totals import Totals
 from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term, WorkerId
 from joinery.model.quantities import UNBOUNDED_WINDOW, CountWindow, Nanoseconds, TimeWindow
 from joinery.model.spec import JoinQuerySpec
@@ -222,8 +223,13 @@ def maybe(rng: Generator, value: Any) -> Any:
 
 def committed(rng: Generator, plan: JoinPlan) -> m.Committed:
     own = groups(rng, plan)
-    tally = m.Tally(int(rng.integers(2**40)), 3, delays(rng), delays(rng))
-    return m.Committed(term(rng), int(rng.integers(2**40)), own, records(rng, own.size), maybe(rng, tally))
+    tally = maybe(rng, m.Tally(delays(rng), delays(rng)))
+    return m.Committed(term(rng), int(rng.integers(2**40)), own, records(rng, own.size), tally, totals(rng, plan))
+
+
+def totals(rng: Generator, plan: JoinPlan) -> Totals | None:
+    late = tuple(rng.integers(0, 2**40, int(rng.integers(plan.streams + 1))).tolist())
+    return maybe(rng, Totals(int(rng.integers(2**62)), late))
 
 
 def instants(rng: Generator, size: int) -> np.ndarray:
@@ -274,6 +280,11 @@ def overview(rng: Generator, plan: JoinPlan) -> m.Overview:
     )  # fmt: skip
 
 
+def damaged(rng: Generator, plan: JoinPlan) -> m.CheckpointDamaged:
+    group, tag = GroupId(int(rng.integers(plan.partitions))), RecordNo(int(rng.integers(-1, 2**40)))
+    return m.CheckpointDamaged(group, MapVersion(int(rng.integers(9))), tag, name(rng), name(rng), 7)
+
+
 def with_groups(
     kind: Callable[..., Any], vectors: int, *, has_term: bool = True
 ) -> Callable[[Generator, JoinPlan], Any]:
@@ -312,7 +323,8 @@ DIRECTIONS = {
             exchanged,
             lambda rng, plan: with_groups(lambda *one: m.Assign(*one, changes(rng, plan)), 3)(rng, plan),
             with_groups(m.Release, 0), with_groups(m.Preload, 0), with_groups(m.CheckpointNow, 0),
-            with_groups(m.Trim, 1), lambda *_: m.Finished(), ping,
+            with_groups(lambda *one: m.CheckpointNow(*one, whole=True), 0), with_groups(m.Trim, 1),
+            lambda *_: m.Finished(), ping,
         ),
     ),
     "worker to gateway": Direction(
@@ -322,7 +334,7 @@ DIRECTIONS = {
             hello, lambda rng, plan: m.Holding(holdings(rng, plan)), lambda rng, _: m.Credit(int(rng.integers(2**40))),
             with_groups(m.Checkpointed, 2, has_term=False), with_groups(m.Preloaded, 1, has_term=False),
             with_groups(m.ResultsLost, 1, has_term=False), lambda rng, plan: m.Load(report(rng, plan)),
-            lambda *_: m.Alive(), pong,
+            lambda *_: m.Alive(), pong, damaged,
         ),
     ),
     "worker to collector": Direction(collect.encode_to_collector, collect.decode_to_collector, (hello, results)),
@@ -356,7 +368,7 @@ DIRECTIONS = {
         (
             lambda rng, _: control.Attending(list(control.Party)[rng.integers(2)]),
             lambda rng, _: m.CollectorHello(term(rng)),
-            lambda rng, plan: m.Vector(term(rng), *[whole(rng, plan) for _ in range(3)]),
+            lambda rng, plan: m.Vector(term(rng), *[whole(rng, plan) for _ in range(3)], totals(rng, plan)),
             committed, pong, lambda *_: m.Finished(),
             lambda rng, _: m.Drain((WorkerId(name(rng)), WorkerId("b"))[: rng.integers(3)]),
             lambda rng, plan: m.MoveGroup(GroupId(int(rng.integers(plan.partitions))), WorkerId(name(rng))),

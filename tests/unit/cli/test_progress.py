@@ -168,3 +168,13 @@ def test_a_run_that_did_not_end_says_so(progress: Progress, tmp_path: Path, fail
 
 def test_a_run_of_which_nothing_was_heard_still_has_a_summary(progress: Progress, tmp_path: Path) -> None:
     assert "  rows in  none" in summary.as_lines(told(progress, tmp_path))
+
+
+def test_delays_of_a_gateway_that_was_started_again_are_said_to_be_since_then(
+    progress: Progress, tmp_path: Path
+) -> None:
+    progress.saw(view(produced=delays(10, 10)))
+    progress.saw(view(produced=delays(20)))
+    assert any(
+        "result made, since the gateway's restart)" in line for line in summary.as_lines(told(progress, tmp_path))
+    )

@@ -13,7 +13,8 @@ from joinery.machine.collector import CollectorMachine
 from joinery.machine.facts import Fact
 from joinery.machine.messages import Holdings, Results, Token
 from joinery.machine.orders import Order
-from joinery.machine.ports import Commit, Receipt
+from joinery.machine.ports import Commit, Kept, Receipt
+from joinery.machine.totals import Totals
 from joinery.model.errors import Bug
 from joinery.model.ids import GATEWAY, Peer, RecordNo, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec
@@ -331,6 +332,16 @@ def test_a_written_commit_is_told_to_the_gateway_and_to_every_worker(driver: Dri
     assert [(peer, 1, [0, 2], [4, 4]) for peer in (GATEWAY, W0, W1)] == told
 
 
+def test_totals_go_on_from_the_last_commit_and_are_told_to_the_gateway() -> None:
+    driver = Driver().start(Commit(4, vector(0, 0, 0), totals=Totals(10, (0, 3)))).connect()
+    ((_, answer),) = sent(driver.owners(1, 1, 1), messages.Vector)
+    assert Totals(10, (0, 3)) == answer.totals
+    late = part([(3, 0, 5)], Kind.LATE)
+    driver.say(W0, results([0], [0], 4, part([(1, 0, 5), (2, 0, 5)]), late))
+    told = {peer: news.totals for peer, news in sent(driver.finish_commit(), messages.Committed)}
+    assert {GATEWAY: Totals(12, (1, 3)), W0: None} == told
+
+
 def test_what_is_taken_meanwhile_is_one_commit(driver: Driver) -> None:
     driver.say(W0, results([0], [-1], 4))
     driver.say(W0, results([1], [-1], 4, part([(1, 1, 5)])))
@@ -439,7 +450,10 @@ def commit_rows(driver: Driver, after: int, *rows: int) -> list[Order]:
 
 def subscribe(driver: Driver, token: Token | None) -> list[Any]:
     driver.tell(facts.Connected(READER))
-    return [message for _, message in sent(driver.say(READER, messages.Subscribe(token)), object)]
+    made = driver.say(READER, messages.Subscribe(token))
+    if any(isinstance(one, orders.KeepResults) for one in made):
+        made += driver.tell(facts.ResultsKept())
+    return [message for _, message in sent(made, object)]
 
 
 def test_a_subscriber_gets_every_new_commit(driver: Driver) -> None:
@@ -498,11 +512,51 @@ def test_a_token_that_was_never_given_out_is_refused(driver: Driver, token: Toke
     assert [messages.TokenTooOld(Token(1, 0))] == subscribe(driver, token)
 
 
-def test_a_subscriber_that_came_before_the_last_commit_was_read_is_served_then() -> None:
-    driver = Driver()
+def test_a_subscriber_that_came_before_the_sinks_were_ready_is_served_then() -> None:
+    driver = Driver(spec_of(checkpoint={"durability": "memory"}))
     assert [] == subscribe(driver, Token(1, 0))
-    made = driver.tell(facts.CollectorOpened(Term(1), Commit(4, vector(0, 0, 0))))
+    driver.tell(facts.CollectorOpened(Term(1), Commit(4, vector(0, 0, 0))))
+    made = driver.tell(facts.SinksReady())
     assert [(READER, messages.TokenTooOld(Token(5, 0)))] == sent(made, messages.TokenTooOld)
+
+
+def test_the_first_subscriber_waits_until_results_are_kept_for_it_and_later_ones_do_not(driver: Driver) -> None:
+    commit_rows(driver, -1, 1)
+    driver.tell(facts.Connected(READER))
+    assert [orders.KeepResults(1)] == driver.say(READER, messages.Subscribe(None))
+    assert [] == sent(commit_rows(driver, 0, 2), messages.Delivery)
+    told = sent(driver.tell(facts.ResultsKept()), messages.Delivery)
+    assert [(READER, [1]), (READER, [2])] == [(peer, numbers(one.parts)) for peer, one in told]
+    driver.tell(facts.Connected(W1))
+    assert [[1], [2]] == [numbers(one.message.parts) for one in driver.say(W1, messages.Subscribe(None))]  # type: ignore[union-attr]
+
+
+def test_where_nothing_is_kept_on_disk_no_subscriber_waits() -> None:
+    driver = Driver(spec_of(checkpoint={"durability": "memory"})).start().connect()
+    driver.tell(facts.Connected(READER))
+    assert [] == driver.say(READER, messages.Subscribe(None))
+    assert 1 == len(sent(commit_rows(driver, -1, 1), messages.Delivery))
+
+
+def test_the_end_waits_for_a_subscriber_for_whom_results_are_being_kept(driver: Driver) -> None:
+    driver.say(GATEWAY, drained())
+    driver.tell(facts.Connected(READER))
+    driver.say(READER, messages.Subscribe(None))
+    assert [] == driver.tell(facts.SinksFinished())
+    made = driver.tell(facts.ResultsKept())
+    assert 1 == len(sent(made, messages.Ended))
+    assert 1 == len(sent(made, messages.Finished))
+
+
+def test_a_new_collector_serves_what_the_one_before_it_kept() -> None:
+    driver = Driver()
+    driver.tell(facts.Started("two"))
+    driver.tell(facts.CollectorOpened(Term(2), Commit(4, vector(0, 0, 0))))
+    driver.tell(facts.SinksReady(Kept(2, ((2, (part([(1, 0, 5), (2, 0, 5)]),)), (4, (part([(3, 0, 5)]),))))))
+    assert [[2], [3]] == [numbers(one.parts) for one in subscribe(driver, Token(2, 1))]
+    assert [[3]] == [numbers(one.parts) for one in subscribe(driver, Token(3, 0))]
+    assert [messages.TokenTooOld(Token(2, 0))] == subscribe(driver, Token(1, 0))
+    assert [messages.TokenTooOld(Token(2, 0))] == subscribe(driver, Token(2, 3))
 
 
 def test_a_subscriber_that_left_is_told_nothing(driver: Driver) -> None:

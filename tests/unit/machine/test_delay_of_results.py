@@ -92,10 +92,10 @@ def test_delays_are_told_once_when_their_commit_is_durable(tallying: Tallying) -
     tallying.took([one], 3)
     assert tallying.tell() is None
     tallying.drafted()
-    tallying.written(one.parts, 2050)
+    tallying.written(2050)
     told = tallying.tell()
     assert told is not None
-    assert (3, 0, 600, 800.0) == (told.results, told.late, told.produced.max_ns, told.produced.total_ns)
+    assert (3, 600, 800.0) == (told.produced.rows, told.produced.max_ns, told.produced.total_ns)
     assert (1600, 1600.0 + 2 * 1100) == (told.delivered.max_ns, told.delivered.total_ns)
     assert tallying.tell() is None
 
@@ -104,7 +104,7 @@ def test_what_is_taken_while_a_commit_is_under_way_counts_with_the_next(tallying
     tallying.took([message(1, 10, (5, 1))], 1)
     tallying.drafted()
     tallying.took([message(2, 10, (5, 2))], 2)
-    tallying.written((), 20)
+    tallying.written(20)
     told = tallying.tell()
     assert told is not None
     assert 1 == told.produced.rows
@@ -113,7 +113,7 @@ def test_what_is_taken_while_a_commit_is_under_way_counts_with_the_next(tallying
 def test_of_a_message_that_is_taken_in_part_the_delays_count_in_proportion(tallying: Tallying) -> None:
     tallying.took([message(10, 10, (1, 5), (2, 5))], 4)
     tallying.drafted()
-    tallying.written((), 20)
+    tallying.written(20)
     told = tallying.tell()
     assert told is not None
     assert 4 == told.produced.rows
@@ -123,7 +123,7 @@ def test_delivery_in_order_is_not_counted() -> None:
     tallying = Tallying(in_order=True)
     tallying.took([message(1, 10, (5, 1))], 1)
     tallying.drafted()
-    tallying.written((), 20)
+    tallying.written(20)
     told = tallying.tell()
     assert told is not None
     assert (1, 0) == (told.produced.rows, told.delivered.rows)

@@ -11,17 +11,18 @@ from joinery.join.plan import JoinPlan
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
 from joinery.machine.backlog import Backlog
-from joinery.machine.facts import BatchJoined, GroupRestored, IncrementsTaken, StateMeasured
+from joinery.machine.facts import BatchJoined, GroupPrepared, GroupRestored, IncrementsTaken, StateMeasured
 from joinery.machine.join_module import JoinModule
 from joinery.machine.log import SpecChange
 from joinery.machine.messages import Exchange
-from joinery.machine.orders import DropGroups, JoinBatch, MeasureState, RestoreGroup, TakeIncrements
+from joinery.machine.orders import DropGroups, JoinBatch, MeasureState, PrepareGroup, RestoreGroup, TakeIncrements
 from joinery.model.errors import Bug
 from joinery.model.ids import GroupId, MapVersion, RecordNo
 from joinery.model.tuples import TupleBatch
 from tests.unit.machine.building import GROUPS, Feed, exchange, key_in, plan_of, spec_of, tuples, wish
 from tests.unit.machine.result_parts import vector
 
+EMPTY = np.empty(0, np.uint8)
 Told = list[tuple[object, ...]]
 """Results as (group, kind, time, members), in order."""
 
@@ -47,6 +48,10 @@ class Bench:
             assert isinstance(fact, GroupRestored)
             assert (own[-1].tag if own else -1) == fact.tag
         return self
+
+    def prepare(self, group: int, increments: Sequence[Increment]) -> None:
+        order = PrepareGroup(GroupId(group), tuple(increments), increments[0].since, self.changes)
+        assert [GroupPrepared(GroupId(group), increments[-1].tag)] == list(self.module.perform(order))
 
     def join(self, message: Exchange) -> list[BatchJoined]:
         found = list(self.module.perform(JoinBatch(message)))
@@ -331,3 +336,72 @@ def test_held_groups_are_those_that_were_restored() -> None:
     bench = Bench().restore(1, 3)
     held = bench.module._lanes[0].join.held
     assert [1, 3] == np.flatnonzero(held).tolist()
+
+
+# --- prepared groups
+
+
+CUTS = [(1, 2, 2), (1, 2, 3), (2, 3, 6), (5, 6, 7), (1, 5, 6), (2, 9, 10)]
+"""Records up to which a group was checkpointed first, was prepared, and is assigned."""
+
+
+@pytest.mark.parametrize(("kind", "in_order"), KINDS)
+@pytest.mark.parametrize(("first", "prepared", "assigned"), CUTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_group_that_was_prepared_goes_on_as_if_it_had_never_moved(
+    seed: int, first: int, prepared: int, assigned: int, kind: str, in_order: bool
+) -> None:
+    feed = history(seed, kind=kind, in_order=in_order)
+    wanted = straight(Bench(feed=feed).restore(0, 1), [0, 1], -1, 11)
+    source, target = Bench(feed=feed).restore(0, 1), Bench(feed=feed).restore(0)
+    found, chain = list[tuple[object, ...]](), list[Increment]()
+    for record in range(12):
+        found += target.feed([0], record - 1, record)
+        if record <= assigned:
+            found += [one for one in source.feed([0, 1], record - 1, record) if one[0] == 1]
+        if record in {first, prepared, assigned}:
+            chain += source.take(1)
+        if record == prepared:
+            target.prepare(1, increments=chain)
+        if record == assigned:
+            target.restore(1, increments=chain)
+        elif record > assigned:
+            found += target.feed([1], record - 1, record)
+    assert compared(wanted, kind) == compared(found, kind)
+
+
+def prepared_group() -> tuple[Bench, tuple[Increment, ...], tuple[Increment, ...]]:
+    """A module with a prepared group, the chain that it was made of, and the next increment."""
+    source = Bench().restore(0)
+    source.join(exchange([0], -1, 4, rows(0, 1, 2)))
+    before = source.take(0)
+    source.join(exchange([0], 4, 6, rows(0, 7, place=2)))
+    target = Bench()
+    target.prepare(0, increments=before)
+    return target, before, source.take(0)
+
+
+def test_of_a_prepared_group_only_what_is_missing_is_added() -> None:
+    target, before, after = prepared_group()
+    hollow = replace(before[0], rows=tuple(one.slice(0, 0) for one in before[0].rows), flags=(EMPTY, EMPTY))
+    target.restore(0, increments=(hollow, *after))
+    (fact,) = target.join(exchange([0], 6, 7, rows(1, 7)))
+    assert 3 == len(shown(fact.parts))
+
+
+def test_a_preparation_that_does_not_fit_is_thrown_away() -> None:
+    target, before, _ = prepared_group()
+    target.restore(0, increments=(replace(before[0], tag=RecordNo(5)),))
+    (fact,) = target.join(exchange([0], 5, 7, rows(1, 7)))
+    assert 2 == len(shown(fact.parts))
+
+
+def test_a_prepared_group_that_is_dropped_leaves_nothing() -> None:
+    target, _, _ = prepared_group()
+    target.drop(0)
+    assert ({}, {}) == (target.module._prepared, target.module._lanes)
+
+
+def test_a_prepared_group_is_not_ours_yet() -> None:
+    target, _, _ = prepared_group()
+    assert ((), ()) == (target.take(0), target.measure().bytes_by_group)

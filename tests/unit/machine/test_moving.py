@@ -3,7 +3,7 @@
 import pytest
 
 from joinery.elastic.plan import Move
-from joinery.machine.messages import CheckpointNow, Preload
+from joinery.machine.messages import CheckpointNow, Preload, Release
 from joinery.machine.moving import Moves, Step
 from joinery.machine.orders import Order, WriteMap
 from joinery.machine.placement import Phase, Placement
@@ -190,7 +190,19 @@ def test_a_move_that_waits_is_given_up_too(place: Placement) -> None:
     moves.start((move(1, target=W2),), TERM)
     moves.give_up(W2)
     moves.forget(vector(0))
-    assert ([], ()) == (moves.advance(TERM), moves.in_flight)
+    assert ([("worker-1", [0])], ()) == (told(moves.advance(TERM), Release), moves.in_flight)
+
+
+def test_a_consumer_is_told_once_to_let_go_what_it_has_preloaded_in_vain(moves: Moves) -> None:
+    begun(moves, 0).give_up(W0)
+    assert [("worker-1", [0])] == told(moves.advance(TERM), Release)
+    assert [] == moves.advance(TERM)
+
+
+def test_a_consumer_that_gets_the_group_all_the_same_is_told_nothing(moves: Moves, place: Placement) -> None:
+    begun(moves, 0).give_up(W0)
+    place.propose({GroupId(0): W1})
+    assert [] == told(moves.advance(TERM), Release)
 
 
 def test_moves_between_others_go_on(moves: Moves) -> None:

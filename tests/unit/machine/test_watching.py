@@ -7,6 +7,7 @@ from joinery.elastic.load import GroupLoad, LoadReport
 from joinery.flow.delays import Delays
 from joinery.machine import facts, messages
 from joinery.machine.messages import EventKind, Exchange, Overview, Ping, Pong, Tally
+from joinery.machine.totals import Totals
 from joinery.model.ids import OPERATOR, GroupId, Term, WorkerId
 from tests.unit.machine.building import SECOND, hello, key_in, sent, spec_of
 from tests.unit.machine.result_parts import vector
@@ -53,12 +54,20 @@ def test_rows_and_late_rows_are_counted_by_stream(driver: Driver) -> None:
     assert [10, 20] == [stream.watermark_ns for stream in view.streams]
 
 
-def test_what_is_committed_is_added_up(driver: Driver) -> None:
-    tally = Tally(5, 2, Delays.of(np.array([7]), np.array([5])), Delays())
-    for number in (1, 2):
-        driver.say(COLLECTOR, messages.Committed(Term(1), number, vector(), vector(), tally))
+def test_delays_are_added_up_and_totals_are_those_of_the_newest_commit(driver: Driver) -> None:
+    tally = Tally(Delays.of(np.array([7]), np.array([5])), Delays())
+    for number, totals in ((1, Totals(5, (0, 2))), (2, Totals(10, (0, 4))), (1, Totals(5, (0, 2)))):
+        driver.say(COLLECTOR, messages.Committed(Term(1), number, vector(), vector(), tally, totals))
     view = seen(driver)
-    assert (10, 4, 10, 7) == (view.results, view.late, view.produced.rows, view.produced.max_ns)
+    assert (10, 4, 15, 7) == (view.results, view.late, view.produced.rows, view.produced.max_ns)
+    assert [0, 4] == [stream.late for stream in view.streams]
+
+
+def test_a_gateway_that_was_started_again_hears_the_totals_with_the_vector(driver: Driver) -> None:
+    nothing = vector(-1, -1, -1, -1)
+    driver.say(COLLECTOR, messages.Vector(Term(1), vector(1, 1, 1, 1), nothing, nothing, Totals(7, (3,))))
+    view = seen(driver)
+    assert (7, 3, [3, 0]) == (view.results, view.late, [stream.late for stream in view.streams])
 
 
 def test_clocks_are_asked_for_at_every_beat_and_told_what_was_found(driver: Driver) -> None:

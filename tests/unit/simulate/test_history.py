@@ -32,7 +32,7 @@ class Desk:
     """A history with stores, and processes that do what they are told."""
 
     def __init__(self, **query: Any) -> None:
-        self.stores = Stores(("sink-0",))
+        self.stores = Stores(("sink-0",), 1 << 20)
         spec = JoinQuerySpec.parse({**QUERY, **query})
         self.history = History(spec, self.stores, {PRODUCER: (0, P)}, retain_bytes=100)
         self.gateway = self.process(Role.GATEWAY, "gateway", "gateway/1")

@@ -9,6 +9,7 @@ from joinery.adapters.recording import RESULTS
 from joinery.adapters.redis_commits import RedisCommits
 from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
 from joinery.adapters.sinks import open_sinks, recording_sink, stream_targets
+from joinery.adapters.sinks.retained import RedisRetained
 from joinery.adapters.tracing import tracer
 from joinery.adapters.tuning import keep_memory, settle
 from joinery.machine.calls import Calls
@@ -27,7 +28,10 @@ def wired() -> Process:
     if settings.record is not None and not any(sink.file is not None for sink in spec.sinks):
         sinks.append(recording_sink(plan, settings.record / RESULTS, client, settings.stored_as))
     commits = RedisCommits(client, settings.stored_as, stream_targets(sinks))
-    calls = Calls(instance=settings.instance, commits=commits, sinks=sinks)
+    retained = None
+    if spec.checkpoint.durability == "wal":
+        retained = RedisRetained(client, settings.stored_as, plan, spec.results.retain)
+    calls = Calls(instance=settings.instance, commits=commits, sinks=sinks, retained=retained)
     process = Process(CollectorMachine(spec), calls, recorder=tracer(settings.name))
     process.listen(settings.listen, [collecting(plan), subscribing(plan)], reflects=settings.reflection)
     process.dial(GATEWAY, lambda: settings.gateway, controlling(plan))

@@ -17,11 +17,13 @@ from joinery.adapters.codec.shared import (
     read_ping,
     read_pong,
     read_report,
+    read_totals,
     read_windows,
     write_committed,
     write_ping,
     write_pong,
     write_report,
+    write_totals,
     write_windows,
 )
 from joinery.elastic.load import ClusterLoad
@@ -86,6 +88,7 @@ def _to_gateway(message: ToGateway) -> wire.AttendantToGateway:
                 versions=i64(message.versions),
                 committed=i64(message.committed),
                 seen=i64(message.seen),
+                totals=write_totals(message.totals),
             )
             return wire.AttendantToGateway(vector=vector)
         case Committed():
@@ -118,7 +121,8 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
             return CollectorHello(Term(number(message, "term")))
         case "vector":
             names = ("versions", "committed", "seen")
-            return Vector(Term(number(message, "term")), *[vector(message, name, plan.partitions) for name in names])
+            versions, committed, seen = (vector(message, name, plan.partitions) for name in names)
+            return Vector(Term(number(message, "term")), versions, committed, seen, read_totals(message, plan))
         case "committed":
             return read_committed(message, plan)
         case "finished":

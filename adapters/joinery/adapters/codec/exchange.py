@@ -15,7 +15,17 @@ import numpy as np
 
 from joinery.adapters.codec.columns import read_bits, read_column, read_numbers, write_bits, write_column
 from joinery.adapters.codec.errors import WireError
-from joinery.adapters.codec.fields import MIN_I64, chosen, groups, i64, inner, number, vector
+from joinery.adapters.codec.fields import (
+    LONGEST_TEXT,
+    MIN_I64,
+    chosen,
+    groups,
+    i64,
+    inner,
+    number,
+    text,
+    vector,
+)
 from joinery.adapters.codec.frames import Incoming, Outgoing, pack, parse, unpack
 from joinery.adapters.codec.rows import read_rows
 from joinery.adapters.codec.shared import (
@@ -40,6 +50,7 @@ from joinery.join.plan import JoinPlan
 from joinery.machine.messages import (
     Alive,
     Assign,
+    CheckpointDamaged,
     Checkpointed,
     CheckpointNow,
     Credit,
@@ -57,13 +68,15 @@ from joinery.machine.messages import (
     WorkerHello,
 )
 from joinery.model.errors import BadBatch, require
-from joinery.model.ids import MapVersion, RecordNo, Term
+from joinery.model.ids import GroupId, MapVersion, RecordNo, Term
 from joinery.model.tuples import Order, TupleBatch
 from joinery.v1 import common_pb2
 from joinery.v1 import exchange_pb2 as wire
 
 ToWorker = Exchange | Assign | Release | Preload | CheckpointNow | Trim | Finished | Ping
-ToGateway = WorkerHello | Holding | Credit | Checkpointed | Preloaded | ResultsLost | Load | Alive | Pong
+ToGateway = (
+    WorkerHello | Holding | Credit | Checkpointed | Preloaded | CheckpointDamaged | ResultsLost | Load | Alive | Pong
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +116,8 @@ def encode_to_worker(message: ToWorker, plan: JoinPlan) -> bytes:
             preload = wire.Preload(term=message.term, groups=i64(message.groups))
             return pack(wire.GatewayToWorker(preload=preload))
         case CheckpointNow():
-            now = wire.CheckpointNow(term=message.term, groups=i64(message.groups))
+            whole = {"whole": True} if message.whole else {}
+            now = wire.CheckpointNow(term=message.term, groups=i64(message.groups), **whole)
             return pack(wire.GatewayToWorker(checkpoint_now=now))
         case Trim():
             trim = wire.Trim(term=message.term, groups=i64(message.groups), tags=i64(message.tags))
@@ -134,7 +148,7 @@ def decode_to_worker(data: bytes, plan: JoinPlan) -> ToWorker:
         case "preload":
             return Preload(term, own)
         case "checkpoint_now":
-            return CheckpointNow(term, own)
+            return CheckpointNow(term, own, message.whole)
         case _:
             return Trim(term, own, vector(message, "tags", own.size))
 
@@ -266,6 +280,12 @@ def encode_to_gateway(message: ToGateway) -> bytes:
         case Preloaded():
             preloaded = wire.Preloaded(groups=i64(message.groups), tags=i64(message.tags))
             return pack(wire.WorkerToGateway(preloaded=preloaded))
+        case CheckpointDamaged():
+            damaged = wire.CheckpointDamaged(
+                group=message.group, version=message.version, tag=message.tag, key=message.key, reason=message.reason,
+                rows=message.rows,
+            )  # fmt: skip
+            return pack(wire.WorkerToGateway(checkpoint_damaged=damaged))
         case ResultsLost():
             lost = wire.ResultsLost(groups=i64(message.groups), versions=i64(message.versions))
             return pack(wire.WorkerToGateway(results_lost=lost))
@@ -293,6 +313,8 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
             return Alive()
         case "pong":
             return read_pong(message)
+        case "checkpoint_damaged":
+            return _read_damage(message, plan)
     own = groups(message, plan.partitions)
     match kind:
         case "checkpointed":
@@ -301,3 +323,14 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
             return Preloaded(own, vector(message, "tags", own.size))
         case _:
             return ResultsLost(own, vector(message, "versions", own.size))
+
+
+def _read_damage(message: wire.CheckpointDamaged, plan: JoinPlan) -> CheckpointDamaged:
+    return CheckpointDamaged(
+        GroupId(number(message, "group", high=plan.partitions - 1)),
+        MapVersion(number(message, "version")),
+        RecordNo(number(message, "tag", low=-1)),
+        text(message, "key", LONGEST_TEXT),
+        text(message, "reason", LONGEST_TEXT),
+        number(message, "rows"),
+    )

@@ -24,11 +24,13 @@ from joinery.flow.delays import BUCKETS, Delays
 from joinery.join.plan import JoinPlan
 from joinery.machine.log import SpecChange
 from joinery.machine.messages import Committed, Holdings, Ping, Pong, Tally, WorkerHello
+from joinery.machine.totals import Totals
 from joinery.model.errors import Bug
 from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
 from joinery.model.quantities import MAX_COUNT, CountWindow, Nanoseconds, TimeWindow, Window
 from joinery.model.time import UNBOUNDED
 from joinery.v1 import common_pb2 as wire
+from joinery.v1 import control_pb2 as control
 from joinery.window.sliding import Marks
 
 
@@ -148,6 +150,7 @@ def write_committed(news: Committed) -> wire.Committed:
         groups=i64(news.groups),
         upto=i64(news.upto),
         tally=None if news.tally is None else _write_tally(news.tally),
+        totals=write_totals(news.totals),
     )
 
 
@@ -160,24 +163,35 @@ def read_committed(message: wire.Committed, plan: JoinPlan) -> Committed:
         own,
         vector(message, "upto", own.size),
         _read_tally(message.tally) if message.HasField("tally") else None,
+        read_totals(message, plan),
     )
 
 
 def _write_tally(tally: Tally) -> wire.Tally:
     return wire.Tally(
-        results_rows=tally.results,
-        late_rows=tally.late,
+        results_rows=0,  # older gateways want a number
+        late_rows=0,
         produced=write_delays(tally.produced),
         delivered=write_delays(tally.delivered),
     )
 
 
 def _read_tally(message: wire.Tally) -> Tally:
-    return Tally(
-        number(message, "results_rows"),
-        number(message, "late_rows"),
-        read_delays(inner(message, "produced")),
-        read_delays(inner(message, "delivered")),
+    return Tally(read_delays(inner(message, "produced")), read_delays(inner(message, "delivered")))
+
+
+def write_totals(totals: Totals | None) -> wire.Totals | None:
+    """How much was committed."""
+    return None if totals is None else wire.Totals(results_rows=totals.results, late_rows=totals.late)
+
+
+def read_totals(message: wire.Committed | control.Vector, plan: JoinPlan) -> Totals | None:
+    """How much was committed, of a message that may say it; an older collector does not."""
+    if not message.HasField("totals"):
+        return None
+    size = len(message.totals.late_rows)
+    return Totals(
+        number(message.totals, "results_rows"), numbers(message.totals, "late_rows", min(size, plan.streams), low=0)
     )
 
 

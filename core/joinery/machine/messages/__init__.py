@@ -34,8 +34,10 @@ from joinery.machine.messages.control import (
     Vector,
 )
 from joinery.machine.messages.exchange import (
+    UNCLAIMED,
     Alive,
     Assign,
+    CheckpointDamaged,
     Checkpointed,
     CheckpointNow,
     Credit,
@@ -55,10 +57,12 @@ from joinery.machine.messages.overview import Event, EventKind, MoveView, Overvi
 from joinery.model.tuples import I64Array
 
 __all__ = [
+    "UNCLAIMED",
     "Acknowledge",
     "Alive",
     "Assign",
     "ChangeSpec",
+    "CheckpointDamaged",
     "CheckpointNow",
     "Checkpointed",
     "ClusterReport",
@@ -126,6 +130,7 @@ Message: TypeAlias = (
     | CheckpointNow
     | Preload
     | Preloaded
+    | CheckpointDamaged
     | ResultsLost
     | Load
     | Alive

@@ -7,6 +7,7 @@ import pyarrow as pa
 from joinery.flow.delays import Delays
 from joinery.flow.stamps import NO_ARRIVALS, Arrivals
 from joinery.join.results import ResultPart
+from joinery.machine.totals import Totals
 from joinery.model.ids import RecordNo, Term
 from joinery.model.tuples import I64Array
 from joinery.window.sliding import Marks
@@ -45,18 +46,13 @@ class Results:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """What was committed since the gateway was told last, and how long it took."""
+    """How long the results took that were committed since the gateway was told last."""
 
-    results: int = 0
-    late: int = 0
     produced: Delays = field(default_factory=Delays)
     delivered: Delays = field(default_factory=Delays)
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
-            self.results + other.results, self.late + other.late, self.produced + other.produced,
-            self.delivered + other.delivered,
-        )  # fmt: skip
+        return Tally(self.produced + other.produced, self.delivered + other.delivered)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +64,8 @@ class Committed:
     groups: I64Array
     upto: I64Array
     tally: Tally | None = None
-    """For the gateway."""
+    totals: Totals | None = None
+    """Both for the gateway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from joinery.elastic.load import ClusterLoad
+from joinery.machine.totals import Totals
 from joinery.model.ids import GroupId, Term, WorkerId
 from joinery.model.quantities import Window
 from joinery.model.tuples import I64Array
@@ -33,6 +34,8 @@ class Vector:
     committed: I64Array
     seen: I64Array
     """A batch made again must end here: what came before was partly given out (output in order). -1: nowhere."""
+    totals: Totals | None = None
+    """What the last commit holds and all before it; None: not told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,17 @@
 """Exchange: what gateway and worker say to each other."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from joinery.elastic.load import LoadReport
 from joinery.flow.stamps import Steps
 from joinery.machine.log import SpecChange
-from joinery.model.ids import MapVersion, RecordNo, Term, WorkerId
+from joinery.model.ids import GroupId, MapVersion, RecordNo, Term, WorkerId
 from joinery.model.tuples import I64Array, TupleBatch
 from joinery.window.sliding import Marks
+
+UNCLAIMED: Final = MapVersion(0)
+"""Of a checkpoint that was read ahead, by a worker that does not own the group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +128,8 @@ class CheckpointNow:
 
     term: Term
     groups: I64Array
+    whole: bool = False
+    """Each as a whole state, which needs nothing of what was written before: that is damaged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +146,22 @@ class Preloaded:
 
     groups: I64Array
     tags: I64Array
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointDamaged:
+    """A group's checkpoint is not what was written; of a group that is the worker's own: it was put back at `tag`."""
+
+    group: GroupId
+    version: MapVersion
+    """Under which the group was claimed, or `UNCLAIMED`."""
+    tag: RecordNo
+    """The newest one that can be loaded; -1: none."""
+    key: str
+    """What is damaged, in the store's own words."""
+    reason: str
+    rows: int
+    """Of the state that cannot be loaded, as far as they can be counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,8 @@ class EventKind(StrEnum):
     WORKER_LEFT = "WorkerLeft"
     WORKER_LOST = "WorkerLost"
     DATA_LOST = "DataLost"
+    STATE_LOST = "StateLost"
+    CHECKPOINT_DAMAGED = "CheckpointDamaged"
     STATE_TOO_LARGE = "StateTooLarge"
     STATE_FITS_AGAIN = "StateFitsAgain"
 

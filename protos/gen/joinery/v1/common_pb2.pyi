@@ -81,18 +81,28 @@ class WorkerHello(_message.Message):
     def __init__(self, worker: _Optional[str] = ..., instance: _Optional[str] = ..., holdings: _Optional[_Union[Holdings, _Mapping]] = ..., buffered_bytes: _Optional[int] = ..., buffered_messages: _Optional[int] = ...) -> None: ...
 
 class Committed(_message.Message):
-    __slots__ = ("term", "number", "groups", "upto", "tally")
+    __slots__ = ("term", "number", "groups", "upto", "tally", "totals")
     TERM_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     UPTO_FIELD_NUMBER: _ClassVar[int]
     TALLY_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
     term: int
     number: int
     groups: bytes
     upto: bytes
     tally: Tally
-    def __init__(self, term: _Optional[int] = ..., number: _Optional[int] = ..., groups: _Optional[bytes] = ..., upto: _Optional[bytes] = ..., tally: _Optional[_Union[Tally, _Mapping]] = ...) -> None: ...
+    totals: Totals
+    def __init__(self, term: _Optional[int] = ..., number: _Optional[int] = ..., groups: _Optional[bytes] = ..., upto: _Optional[bytes] = ..., tally: _Optional[_Union[Tally, _Mapping]] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ...) -> None: ...
+
+class Totals(_message.Message):
+    __slots__ = ("results_rows", "late_rows")
+    RESULTS_ROWS_FIELD_NUMBER: _ClassVar[int]
+    LATE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    results_rows: int
+    late_rows: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, results_rows: _Optional[int] = ..., late_rows: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Tally(_message.Message):
     __slots__ = ("results_rows", "late_rows", "produced", "delivered")

@@ -89,16 +89,18 @@ class Owners(_message.Message):
     def __init__(self, term: _Optional[int] = ..., versions: _Optional[bytes] = ...) -> None: ...
 
 class Vector(_message.Message):
-    __slots__ = ("term", "versions", "committed", "seen")
+    __slots__ = ("term", "versions", "committed", "seen", "totals")
     TERM_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_FIELD_NUMBER: _ClassVar[int]
     SEEN_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
     term: int
     versions: bytes
     committed: bytes
     seen: bytes
-    def __init__(self, term: _Optional[int] = ..., versions: _Optional[bytes] = ..., committed: _Optional[bytes] = ..., seen: _Optional[bytes] = ...) -> None: ...
+    totals: _common_pb2.Totals
+    def __init__(self, term: _Optional[int] = ..., versions: _Optional[bytes] = ..., committed: _Optional[bytes] = ..., seen: _Optional[bytes] = ..., totals: _Optional[_Union[_common_pb2.Totals, _Mapping]] = ...) -> None: ...
 
 class Drained(_message.Message):
     __slots__ = ("term",)

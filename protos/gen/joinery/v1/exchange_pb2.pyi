@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WorkerToGateway(_message.Message):
-    __slots__ = ("worker_hello", "holding", "credit", "checkpointed", "preloaded", "results_lost", "load", "alive", "pong")
+    __slots__ = ("worker_hello", "holding", "credit", "checkpointed", "preloaded", "results_lost", "load", "alive", "pong", "checkpoint_damaged")
     WORKER_HELLO_FIELD_NUMBER: _ClassVar[int]
     HOLDING_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
@@ -18,6 +18,7 @@ class WorkerToGateway(_message.Message):
     LOAD_FIELD_NUMBER: _ClassVar[int]
     ALIVE_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_DAMAGED_FIELD_NUMBER: _ClassVar[int]
     worker_hello: _common_pb2.WorkerHello
     holding: Holding
     credit: Credit
@@ -27,7 +28,8 @@ class WorkerToGateway(_message.Message):
     load: Load
     alive: Alive
     pong: _common_pb2.Pong
-    def __init__(self, worker_hello: _Optional[_Union[_common_pb2.WorkerHello, _Mapping]] = ..., holding: _Optional[_Union[Holding, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., checkpointed: _Optional[_Union[Checkpointed, _Mapping]] = ..., preloaded: _Optional[_Union[Preloaded, _Mapping]] = ..., results_lost: _Optional[_Union[ResultsLost, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., alive: _Optional[_Union[Alive, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ...) -> None: ...
+    checkpoint_damaged: CheckpointDamaged
+    def __init__(self, worker_hello: _Optional[_Union[_common_pb2.WorkerHello, _Mapping]] = ..., holding: _Optional[_Union[Holding, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., checkpointed: _Optional[_Union[Checkpointed, _Mapping]] = ..., preloaded: _Optional[_Union[Preloaded, _Mapping]] = ..., results_lost: _Optional[_Union[ResultsLost, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., alive: _Optional[_Union[Alive, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ..., checkpoint_damaged: _Optional[_Union[CheckpointDamaged, _Mapping]] = ...) -> None: ...
 
 class GatewayToWorker(_message.Message):
     __slots__ = ("batch", "assign", "release", "preload", "checkpoint_now", "trim", "finished", "ping", "padding", "bodies")
@@ -138,12 +140,14 @@ class Preload(_message.Message):
     def __init__(self, term: _Optional[int] = ..., groups: _Optional[bytes] = ...) -> None: ...
 
 class CheckpointNow(_message.Message):
-    __slots__ = ("term", "groups")
+    __slots__ = ("term", "groups", "whole")
     TERM_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
     term: int
     groups: bytes
-    def __init__(self, term: _Optional[int] = ..., groups: _Optional[bytes] = ...) -> None: ...
+    whole: bool
+    def __init__(self, term: _Optional[int] = ..., groups: _Optional[bytes] = ..., whole: _Optional[bool] = ...) -> None: ...
 
 class Trim(_message.Message):
     __slots__ = ("term", "groups", "tags")
@@ -184,6 +188,22 @@ class Preloaded(_message.Message):
     groups: bytes
     tags: bytes
     def __init__(self, groups: _Optional[bytes] = ..., tags: _Optional[bytes] = ...) -> None: ...
+
+class CheckpointDamaged(_message.Message):
+    __slots__ = ("group", "version", "tag", "key", "reason", "rows")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    group: int
+    version: int
+    tag: int
+    key: str
+    reason: str
+    rows: int
+    def __init__(self, group: _Optional[int] = ..., version: _Optional[int] = ..., tag: _Optional[int] = ..., key: _Optional[str] = ..., reason: _Optional[str] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class ResultsLost(_message.Message):
     __slots__ = ("groups", "versions")
