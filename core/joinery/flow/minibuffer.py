@@ -5,10 +5,9 @@ worker's slot. With `auto` a slot is due as soon as it is worth sending:
 
 Rule 1: due when `full_bytes` wait (1-4 MB: then the cost of a message is small beside its rows), or the oldest row
         has waited t_d.
-Rule 2: t_d is 5-200 ms. A slot that took longer than its length is an overrun: counted. `STRAINED_EPOCHS` in a row with
-        one double t_d; fewer are a moment in which something else had the machine, and longer epochs would make
-        everybody wait for seconds. After `CALM_EPOCHS` in a row that used at most half of their slots t_d falls by a
-        quarter. What filled half fills two thirds at most after that, so a steady load never makes it swing.
+Rule 2: t_d is 5-200 ms. A slot that took longer than its length is an overrun: counted, and t_d doubles. After
+        `CALM_EPOCHS` in a row that used at most half of their slots t_d falls by a quarter. What filled half fills
+        two thirds at most after that, so a steady load never makes it swing.
 
 Here is only the rule; the gateway owns the buffers and the timer.
 """
@@ -24,8 +23,7 @@ MIN_FULL_BYTES: Final = 1 << 20
 MAX_FULL_BYTES: Final = 4 << 20
 MIN_EPOCH_NS: Final = 5 * NS_PER_UNIT["ms"]
 MAX_EPOCH_NS: Final = 200 * NS_PER_UNIT["ms"]
-STRAINED_EPOCHS: Final = 4
-CALM_EPOCHS: Final = 16
+CALM_EPOCHS: Final = 64
 
 
 class Due(StrEnum):
@@ -67,8 +65,6 @@ class AutoEpoch:
     length_ns: int = MIN_EPOCH_NS
     overruns: int = 0
     """Slots that took longer than their length, since the start."""
-    strained: int = 0
-    """Epochs in a row with an overrun."""
     calm: int = 0
     """Epochs in a row that used at most half of every slot."""
 
@@ -81,12 +77,9 @@ class AutoEpoch:
     def after(self, *, slot_ns: int, used_ns: int) -> "AutoEpoch":
         """The next t_d after an epoch whose slots were `slot_ns` long and whose slowest took `used_ns`."""
         if used_ns > slot_ns:
-            known = replace(self, overruns=self.overruns + 1, strained=self.strained + 1, calm=0)
-            if known.strained < STRAINED_EPOCHS:
-                return known
-            return replace(known, length_ns=min(2 * self.length_ns, MAX_EPOCH_NS), strained=0)
+            return AutoEpoch(length_ns=min(2 * self.length_ns, MAX_EPOCH_NS), overruns=self.overruns + 1)
         if 2 * used_ns > slot_ns:
-            return replace(self, strained=0, calm=0)
+            return replace(self, calm=0)
         if self.calm + 1 < CALM_EPOCHS:
-            return replace(self, strained=0, calm=self.calm + 1)
-        return replace(self, length_ns=max(self.length_ns * 3 // 4, MIN_EPOCH_NS), strained=0, calm=0)
+            return replace(self, calm=self.calm + 1)
+        return replace(self, length_ns=max(self.length_ns * 3 // 4, MIN_EPOCH_NS), calm=0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from joinery.flow.minibuffer import MIN_EPOCH_NS, MIN_FULL_BYTES, STRAINED_EPOCHS, AutoEpoch
+from joinery.flow.minibuffer import MIN_EPOCH_NS, MIN_FULL_BYTES
 from joinery.machine.backlog import Backlog
 from joinery.machine.log import SpecChange
 from joinery.machine.messages import Exchange
@@ -283,7 +283,6 @@ def test_auto_begins_with_the_shortest_epoch() -> None:
 
 def test_auto_lengthens_the_epoch_when_a_turn_comes_later_than_its_slot_is_long() -> None:
     desk = Desk(epoch="auto")
-    desk.serving.auto = AutoEpoch(strained=STRAINED_EPOCHS - 1)
     desk.serve(-1)  # rows wait from now on, and nobody's turn has come
     desk.serve(3 * MIN_EPOCH_NS)
     assert 2 * MIN_EPOCH_NS == desk.serving.epoch_ns
