@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,11 +92,13 @@ def test_a_slow_subscriber_gets_every_result_once_though_the_collector_is_killed
     found: list[pa.RecordBatch] = []
     behind: list[int] = []
     with running(write_query(tmp_path, checkpoint=DURABLE, epochs={"reorganization": "1s"})) as run:
+        may_read = threading.Event()
+        may_read.set()
 
         def read(client: Query) -> None:
             for batch in client.results():
                 found.append(batch)
-                time.sleep(0.1)
+                may_read.wait()
 
         def rows_read() -> int:
             return sum(batch.num_rows for batch in found)
@@ -107,11 +108,14 @@ def test_a_slow_subscriber_gets_every_result_once_though_the_collector_is_killed
                 reading = threading.Thread(target=read, args=[client])
                 reading.start()
                 for start in range(0, 100, 4):
+                    if start in (20, 60):
+                        may_read.clear()
                     push(client, start, start + 4)
                     if start in (40, 80):
                         until(lambda: committed(run) > rows_read() + 2000, "a reader that is behind")
                         behind.append(committed(run) - rows_read())
                         kill(run, "collector")
+                        may_read.set()
                 client.end("a")
                 client.end("b")
                 reading.join(90)

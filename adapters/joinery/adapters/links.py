@@ -38,6 +38,11 @@ OPTIONS: Final = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.max_ping_strikes", 0),  # a quiet connection is pinged, too; that is no abuse
+    # Connections of one process to one address would share their failures, and wait up to two minutes after many.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 SERVER_OPTIONS: Final = (*OPTIONS, ("grpc.so_reuseport", 0))
 """Two servers must not share a port: each would get some of the connections."""
