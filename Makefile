@@ -31,7 +31,7 @@ $(READY): requirements/dev.lock pyproject.toml | python
 run: $(READY) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
 	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
-test: $(READY) ## every test (15 to 20 minutes on 2 cores)
+test: $(READY) ## every test (about 25 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY) ## ruff, mypy strict, import contracts
@@ -40,7 +40,7 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about eight minutes; a quick look: make bench ARGS=--quick)
+bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about fifteen minutes; a quick look: make bench ARGS=--quick)
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-peers: $(READY) ## the service beside Flink, Spark and DataFusion, into build/bench-peers.json (first time 20 minutes; a quick look: ARGS=--quick)

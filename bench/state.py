@@ -33,8 +33,8 @@ from joinery.machine.messages import MoveView
 
 GROUPS: Final = 4
 GROUP_BYTES: Final = 10_000_000
-ROW_BYTES: Final = 32
-"""Of a row as it is counted: two numbers and a text of 16 bytes."""
+ROW_BYTES: Final = 109
+"""Of a row as a worker holds it: two numbers, a text of 16 bytes, and what finds them again."""
 ROWS_PER_S: Final = 50_000
 """Of both streams together, while groups move."""
 STEP_S: Final = 0.02
