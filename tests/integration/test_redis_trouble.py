@@ -6,7 +6,7 @@ Everything is in that Redis: the log, the checkpoints, the commits. Nothing is l
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,57 +55,50 @@ def parts_of(folder: Path) -> dict[str, int]:
     return {str(part): part.stat().st_size for part in folder.glob("*.parts/*")}
 
 
+@pytest.fixture(name="redis")
+def a_redis_of_the_query(folder: Path) -> Iterator[Redis]:
+    """The server that the query in the folder names, by a client of it."""
+    write_files(folder)
+    data, port = Path(tempfile.mkdtemp(prefix="jr-")), free_port()
+    url = f"redis://127.0.0.1:{port}/0"
+    write_query(folder, redis={"url": url}, checkpoint={"durability": "wal", "interval": "200ms"})
+    server = start_redis(data, port)
+    client = connect(url)
+    yield client
+    client.close()
+    server.kill()
+    server.wait()
+    shutil.rmtree(data)
+
+
 @pytest.mark.parametrize("name", TROUBLES)
-def test_a_redis_that_takes_no_writes_for_a_while_holds_up_the_run_and_costs_nothing(name: str, folder: Path) -> None:
-    trouble = TROUBLES[name]
-    write_files(folder)
-    data, port = Path(tempfile.mkdtemp(prefix="jr-")), free_port()
-    kept = {"durability": "wal", "interval": "200ms"}
-    write_query(folder, redis={"url": f"redis://127.0.0.1:{port}/0"}, checkpoint=kept)
-    server = start_redis(data, port)
-    client = connect(f"redis://127.0.0.1:{port}/0")
-    try:
-        run = Running(folder)
-        until(run.has_parts, "the first results")
-        trouble.begin(client)
-        run.hears("unable to write")
-        time.sleep(TROUBLE_S)
-        assert run.process.poll() is None, run.said
-        given_out = parts_of(folder)
-        time.sleep(0.5)
-        assert given_out == parts_of(folder)
-        trouble.end(client)
-        run.hears("goes on after")
-        assert 0 == run.ends(), run.said
-        assert trouble.says in run.said
-        assert "was killed" not in run.said
-        assert "ended with code" not in run.said
-        assert truth(folder) == written(folder)
-    finally:
-        client.close()
-        server.kill()
-        server.wait()
-        shutil.rmtree(data)
+def test_a_redis_that_takes_no_writes_for_a_while_holds_up_the_run_and_costs_nothing(
+    name: str, redis: Redis, folder: Path
+) -> None:
+    trouble, run = TROUBLES[name], Running(folder)
+    until(run.has_parts, "the first results")
+    trouble.begin(redis)
+    run.hears("unable to write")
+    time.sleep(TROUBLE_S)
+    assert run.process.poll() is None, run.said
+    given_out = parts_of(folder)
+    time.sleep(0.5)
+    assert given_out == parts_of(folder)
+    trouble.end(redis)
+    run.hears("goes on after")
+    assert 0 == run.ends(), run.said
+    assert trouble.says in run.said
+    assert "was killed" not in run.said
+    assert "ended with code" not in run.said
+    assert truth(folder) == written(folder)
 
 
-def test_a_redis_that_is_slow_for_a_while_holds_up_the_run_and_costs_nothing(folder: Path) -> None:
-    write_files(folder)
-    data, port = Path(tempfile.mkdtemp(prefix="jr-")), free_port()
-    kept = {"durability": "wal", "interval": "200ms"}
-    write_query(folder, redis={"url": f"redis://127.0.0.1:{port}/0"}, checkpoint=kept)
-    server = start_redis(data, port)
-    client = connect(f"redis://127.0.0.1:{port}/0")
-    try:
-        run = Running(folder)
-        until(run.has_parts, "the first results")
-        for _ in range(3):
-            client.execute_command("CLIENT", "PAUSE", "1500", "ALL")
-            time.sleep(2)
-        assert 0 == run.ends(), run.said
-        assert truth(folder) == written(folder)
-        assert "ended with code" not in run.said
-    finally:
-        client.close()
-        server.kill()
-        server.wait()
-        shutil.rmtree(data)
+def test_a_redis_that_is_slow_for_a_while_holds_up_the_run_and_costs_nothing(redis: Redis, folder: Path) -> None:
+    run = Running(folder)
+    until(run.has_parts, "the first results")
+    for _ in range(3):
+        redis.execute_command("CLIENT", "PAUSE", "1500", "ALL")
+        time.sleep(2)
+    assert 0 == run.ends(), run.said
+    assert truth(folder) == written(folder)
+    assert "ended with code" not in run.said
