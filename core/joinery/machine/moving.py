@@ -4,13 +4,15 @@
     -> once what was preloaded is committed: HAND OVER, which is a change of the map (`machine.placement`)
 
 Waiting for the commit makes the hand-over short: the consumer starts at the preloaded tag and joins little again.
-A move whose supplier or consumer goes away is given up; nothing has happened yet, but a consumer that is still there
+A commit may be a long time coming (output in order waits for every stream): after `PATIENCE` epochs the group goes as
+a lost one would, from its newest committed tag, and joins more again; else a drain could wait for ever. A move whose supplier or consumer goes away is given up; nothing has happened yet, but a consumer that is still there
 holds what it has preloaded, and is told to let it go, unless the group comes to it in another way. Drains are many
 moves at once, bound by `maxParallelMoves`.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from joinery.elastic.plan import Move
 from joinery.machine.log import BEFORE_ALL
@@ -19,6 +21,10 @@ from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
 from joinery.model.ids import GroupId, Term, WorkerId
 from joinery.model.tuples import I64Array, as_vector
+
+
+PATIENCE: Final = 5
+"""Reorganization epochs that a preloaded group waits for its commit."""
 
 
 class Step(StrEnum):
@@ -37,6 +43,8 @@ class Moving:
     step: Step = Step.CHECKPOINT
     tag: int = BEFORE_ALL
     """The first tag that the consumer has read; it follows newer ones, which may never be all committed."""
+    waited: int = 0
+    """Epochs that have ended since then."""
 
 
 class Moves:
@@ -121,12 +129,18 @@ class Moves:
                 moving.step, moving.tag = Step.COMMIT, tag
         return self.hand_over()
 
+    def epoch_ended(self) -> None:
+        """Whoever waits for a commit has waited longer."""
+        for moving in self.under_way.values():
+            moving.waited += moving.step is Step.COMMIT
+
     def hand_over(self) -> list[Order]:
-        """Every move whose preloaded state is committed becomes a change of the map."""
+        """Every move whose preloaded state is committed, or has waited enough, becomes a change of the map."""
         ready = {
             group: moving.move.target
             for group, moving in self.under_way.items()
-            if moving.step is Step.COMMIT and moving.tag <= self._placement.committed[group]
+            if moving.step is Step.COMMIT
+            and (moving.tag <= self._placement.committed[group] or moving.waited >= PATIENCE)
         }
         for group in ready:
             del self.under_way[group]
@@ -147,7 +161,7 @@ class Moves:
     def begin_again(self, group: GroupId) -> None:
         """What the consumer should read is damaged: it waits until the supplier has written it anew."""
         if moving := self.under_way.get(group):
-            moving.step, moving.tag = Step.CHECKPOINT, BEFORE_ALL
+            moving.step, moving.tag, moving.waited = Step.CHECKPOINT, BEFORE_ALL, 0
 
     def forget(self, groups: I64Array) -> None:
         """These groups got another owner for another reason."""

@@ -104,6 +104,7 @@ class Reorganizing:
             return []
         self.next_ns = now_ns + self._spec.epochs.reorganization
         self._epoch += 1
+        self._moves.epoch_ended()
         made: list[Order] = []
         load = self.load()
         if load is not None and self._place.is_settled:

@@ -4,7 +4,7 @@ import pytest
 
 from joinery.elastic.plan import Move
 from joinery.machine.messages import CheckpointNow, Preload, Release
-from joinery.machine.moving import Moves, Step
+from joinery.machine.moving import PATIENCE, Moves, Step
 from joinery.machine.orders import Order, WriteMap
 from joinery.machine.placement import Phase, Placement
 from joinery.model.ids import GroupId, Term, WorkerId
@@ -73,6 +73,19 @@ def test_a_preloaded_group_is_handed_over_once_that_is_committed(moves: Moves, p
     place.committed[0] = 5
     (write,) = of(moves.hand_over(), WriteMap)
     assert ["worker-1", 1] == [write.map["workers"][1], write.map["owners"][0]]
+
+
+def test_a_commit_that_does_not_come_is_waited_for_only_so_long(moves: Moves, place: Placement) -> None:
+    """Output in order may hold it back until a stream ends: a drain must not wait for that."""
+    place.committed[0] = 4
+    begun(moves, 0).checkpointed(vector(0), TERM)
+    moves.preloaded(W1, vector(0), vector(5))
+    handed = []
+    for _ in range(PATIENCE):
+        handed.append(len(of(moves.hand_over(), WriteMap)))
+        moves.epoch_ended()
+    assert [0] * PATIENCE == handed
+    assert 1 == len(of(moves.hand_over(), WriteMap))
 
 
 def test_a_group_without_a_checkpoint_is_handed_over_at_once(moves: Moves) -> None:
