@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help venv python run test lint bench bench-peers figures simulate chaos soak lock clean
+.PHONY: help venv python run test lint bench bench-peers figures simulate chaos soak cluster cluster-down test-cluster lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -59,9 +59,21 @@ chaos: $(READY) ## N=10 seeded runs of real processes that are killed and stoppe
 soak: $(READY) ## ten minutes under load with groups moving all the time: does any process grow? into build/soak.txt and .png (shorter than 5 tells little: ARGS="--minutes 5")
 	@$(BIN)/python -m tests.chaos.soak $(ARGS)
 
+COMPILE = $(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header
 lock: | python ## make the locks anew from pyproject.toml
 	@test -x $(BIN)/pip-compile || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet pip-tools; }
-	@$(BIN)/pip-compile --quiet --strip-extras --allow-unsafe --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --extra dev --output-file requirements/dev.lock pyproject.toml requirements/build.in
+	@$(COMPILE) --extra dev --output-file requirements/dev.lock pyproject.toml requirements/build.in
+	@$(COMPILE) --extra service --extra operator --constraint requirements/dev.lock --output-file requirements/image.lock pyproject.toml requirements/image.in
+	@$(COMPILE) --constraint requirements/dev.lock --output-file requirements/build.lock requirements/build.in
+
+cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes)
+	@$(BIN)/python -m tests.cluster up
+
+cluster-down: $(READY) ## end the cluster that `make cluster` started
+	@$(BIN)/python -m tests.cluster down
+
+test-cluster: $(READY) ## the tests that need a Kubernetes; brings one up as `make cluster` does, and ends it if it was not there before
+	@$(BIN)/python -m pytest tests/cluster $(ARGS)
 
 clean: ## all that the targets made
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,49 @@
+"""One cluster for all tests here: brought up before the first, and ended after the last if it was not there before."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from tests.cluster.clusters import Cluster, CommandFailed, place
+from tests.cluster.user import CHART, ROOT, User, folder
+
+RELEASE = "joinery"
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    where = place()
+    was_up = where.is_up()
+    try:
+        yield where.up()
+    finally:
+        if not was_up:
+            where.down()
+
+
+@pytest.fixture(scope="session")
+def user(cluster: Cluster) -> Iterator[User]:
+    """Who has installed the chart, as the README says; nothing of it is there before or after."""
+    user = User(cluster, RELEASE)
+    _remove(user)
+    repository, _, tag = cluster.joinery_image.rpartition(":")
+    redis, _, redis_tag = cluster.redis_image.rpartition(":")
+    kept = ["--set", f"redis.persistence.hostPath={folder('redis')}"] if cluster.audit_log else []
+    cluster.helm(
+        "install", RELEASE, str(CHART), "--namespace", RELEASE, "--create-namespace", "--wait", "--timeout", "3m",
+        "--values", str(ROOT / "helm/dev.yaml"), "--set", f"image.repository={repository},image.tag={tag}",
+        "--set", f"redis.image.repository={redis},redis.image.tag={redis_tag}",
+        "--set", "redis.persistence.enabled=true", *kept, timeout_s=240,
+    )  # fmt: skip
+    yield user
+    _remove(user)
+
+
+def _remove(user: User) -> None:
+    """What an earlier run left, too."""
+    with suppress(CommandFailed):
+        user.cluster.helm("uninstall", RELEASE, "--namespace", RELEASE, "--wait", timeout_s=300)
+    user.cluster.kubectl("delete", "namespace", RELEASE, "--ignore-not-found", "--wait=true", timeout_s=180)
+    user.cluster.kubectl("delete", "crd", "joinqueries.joinery.dev", "--ignore-not-found", timeout_s=60)
+    user.cluster.kubectl("delete", "pv", "results", "--ignore-not-found", timeout_s=60)

@@ -1,0 +1,163 @@
+"""A JoinQuery in a cluster, as a user meets it: install, apply, push, read, scale, break. Results stay exact."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.clusters import CommandFailed
+from tests.cluster.user import ROOT, User, folder, join_query
+
+EXAMPLES = sorted((ROOT / "examples").glob("0*/query.yaml"))
+SLOW: dict[str, Any] = {
+    "worker": {"speed": 200000, "buffer": "64Ki"},
+    "epochs": {"reorganization": "1s"},
+    "scaling": {"max": 4, "scaleUp": {"stabilization": "1s"}, "scaleDown": {"stabilization": "3s"}},
+}
+"""Workers that can be overloaded on a small machine."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def results_volume(user: User) -> None:
+    """Where the examples write; their files lie in a ConfigMap."""
+    claim: dict[str, Any] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    if user.cluster.audit_log is not None:
+        claim |= {"storageClassName": "results", "volumeName": "results"}
+        volume = {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "results",
+            "hostPath": {"path": str(folder("results"))},
+        }  # fmt: skip
+        user.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "results"}, "spec": volume})
+    user.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "results"}, "spec": claim})
+    files = {path.name: path.read_text() for path in (ROOT / "examples/01-orders-fulfilments").glob("*s.csv")}
+    user.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orders-fulfilments"}, "data": files})
+
+
+def test_rows_pushed_through_the_gateway_come_back_joined(user: User) -> None:
+    user.apply(join_query("hello", replicas=2))
+    user.ready("hello")
+    user.traffic("hello", "1000x10")
+    user.exact()
+    user.finished("hello")
+    assert user.status("hello")["results"] > 0
+    user.kubectl("delete", "joinq/hello", "pod/traffic", "--wait=true")
+    assert [] == user.all("pods", "joinery.dev/joinquery=hello")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
+def test_every_example_runs(user: User, example: Any) -> None:
+    text = example.read_text()
+    name = yaml.safe_load(text)["metadata"]["name"]
+    user.apply(text)
+    user.until("it runs", lambda: user.status(name).get("phase") in ("Running", "Scaling", "Finished"), 60)
+    user.finished(name)
+    assert user.status(name)["results"] > 0
+    user.kubectl("delete", "joinq", name)
+
+
+def test_the_degree_follows_the_load_and_nothing_is_lost(user: User) -> None:
+    user.apply(join_query("step", join={"on": ["k"], "method": "nested-loop"}, **SLOW))
+    user.ready("step")
+    user.traffic("step", "400x10,1600x40,200x40")
+    grown = user.until("the degree grows", lambda: user.status("step").get("desiredReplicas", 0) > 1, 60)
+    assert grown
+    user.until("moves are told", lambda: user.events("step", "PartitionGroupMigrated"), 60)
+    decision = user.status("step")["scaling"]["lastDecision"]
+    assert {"nSup", "nCon", "beta", "busy", "action", "because"} <= set(decision)
+    user.until("the degree shrinks", lambda: user.events("step", "ScaledDown"), 120)
+    user.exact()
+    moved = user.events("step", "PartitionGroupMigrated")
+    assert all("pause=" in one and "->" in one for one in moved)
+    user.kubectl("delete", "joinq/step", "pod/traffic")
+
+
+def test_a_person_scales_and_is_obeyed_for_a_while(user: User) -> None:
+    user.apply(join_query("scaled"))
+    user.ready("scaled")
+    user.traffic("scaled", "500x60")
+    user.kubectl("scale", "joinq/scaled", "--replicas=4")
+    user.until("four workers", lambda: user.status("scaled").get("readyReplicas") == 4, 60)
+    assert user.events("scaled", "ManualScaleHeld")
+    assert user.status("scaled")["scaling"]["heldUntil"]
+    user.kubectl("scale", "joinq/scaled", "--replicas=1")
+    user.until("one worker", lambda: user.status("scaled").get("replicas") == 1, 60)
+    user.exact()
+    user.kubectl("delete", "joinq/scaled", "pod/traffic")
+
+
+@pytest.mark.parametrize("role", ["worker", "gateway", "collector"])
+def test_a_pod_that_is_killed_under_load_costs_nothing(user: User, role: str) -> None:
+    user.apply(join_query("killed", replicas=2, scaling={"mode": "Manual"}))
+    user.ready("killed")
+    user.traffic("killed", "500x30")
+    user.until("rows flow", lambda: user.status("killed").get("results", 0) > 0, 60)
+    pod = user.all("pods", f"joinery.dev/joinquery=killed,joinery.dev/role={role}")[0]["metadata"]["name"]
+    user.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+    user.exact()
+    user.kubectl("delete", "joinq/killed", "pod/traffic")
+
+
+def test_a_killed_operator_goes_on_where_it_was(user: User) -> None:
+    user.apply(join_query("operated", scaling={"mode": "Manual"}))
+    user.ready("operated")
+    user.traffic("operated", "500x40")
+    user.kubectl("scale", "joinq/operated", "--replicas=3")
+    operator = user.all("pods", "app.kubernetes.io/component=operator")[0]["metadata"]["name"]
+    user.kubectl("delete", "pod", operator, "--force", "--grace-period=0")
+    user.until("three workers", lambda: user.status("operated").get("readyReplicas") == 3, 90)
+    user.exact()
+    user.kubectl("delete", "joinq/operated", "pod/traffic")
+
+
+def test_windows_and_thresholds_change_while_it_runs_and_other_things_are_refused(user: User) -> None:
+    user.apply(join_query("changed"))
+    user.ready("changed")
+    user.traffic("changed", "200x30")
+    user.kubectl("patch", "joinq", "changed", "--type=merge", "-p", json.dumps({"spec": {"scaling": {"beta": 0.25}}}))
+    user.until("it is told", lambda: any("beta" in one for one in user.events("changed", "SpecChanged")), 30)
+    with pytest.raises(CommandFailed, match=r"spec\.partitions"):
+        user.kubectl("patch", "joinq", "changed", "--type=merge", "-p", json.dumps({"spec": {"partitions": 7}}))
+    user.exact()
+    user.kubectl("delete", "joinq/changed", "pod/traffic")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"scaling": {"min": 5, "max": 2}}, "spec.scaling.min"),
+        ({"scaling": {"beta": 7}}, "spec.scaling.beta"),
+        ({"join": {"on": ["k"], "type": "sideways"}}, "spec.join.type"),
+        ({"checkpoint": {"interval": "soon"}}, "spec.checkpoint.interval"),
+        ({"sinks": [{"file": {"path": "x.csv"}}]}, "spec.sinks[0].file"),
+        ({"partitions": 0}, "spec.partitions"),
+        ({"windows": "5s"}, "spec.windows"),
+    ],
+)
+def test_a_wrong_spec_is_refused_by_the_api_server_by_its_field(user: User, wrong: dict[str, Any], field: str) -> None:
+    with pytest.raises(CommandFailed) as refused:
+        user.apply(join_query("wrong", **wrong))
+    assert field in str(refused.value)
+
+
+def test_what_only_the_operator_can_see_is_told_in_the_status(user: User) -> None:
+    user.apply(join_query("stalled", join={"on": ["nothing"]}))
+    user.until("it stalls", lambda: user.condition("stalled", "Stalled") == "True", 30)
+    assert any("spec.join.on[0]" in one for one in user.events("stalled", "ValidationError"))
+    user.kubectl("delete", "joinq", "stalled")
+
+
+def test_a_deleted_query_leaves_nothing(user: User) -> None:
+    user.apply(join_query("gone"))
+    user.ready("gone")
+    user.kubectl("delete", "joinq", "gone", "--wait=true")
+    for kind in ("pods", "services", "configmaps", "secrets", "statefulsets", "deployments", "pdb", "networkpolicies"):
+        user.until(f"no {kind}", lambda kind=kind: not user.all(kind, "joinery.dev/joinquery=gone"), 30)  # type: ignore[misc]
+
+
+def test_a_workers_pod_has_no_token_of_the_api(user: User) -> None:
+    user.apply(join_query("bare"))
+    user.ready("bare")
+    with pytest.raises(CommandFailed):
+        user.kubectl("exec", "bare-worker-0", "--", "ls", "/var/run/secrets/kubernetes.io")
+    user.kubectl("delete", "joinq", "bare")
