@@ -1,0 +1,62 @@
+{{/*
+What the operator may do, and nothing else: the only list. The tests on a cluster compare it with the API server's
+audit log, so a verb that is not used has to go, and one that is needed has to come here.
+Children are written by server-side apply: patch, and create for the first time (the log shows patch for both).
+What is not deleted here goes with its owner.
+*/}}
+{{- define "joinery.operatorRules" -}}
+- apiGroups: [joinery.dev]
+  resources: [joinqueries]
+  verbs: [list, watch, patch]
+- apiGroups: [joinery.dev]
+  resources: [joinqueries/status]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [list, watch, create, patch]
+- apiGroups: [""]
+  resources: [secrets]  # never list or watch; get: the certificate that a query has
+  verbs: [{{ if .Values.tls.enabled }}get, {{ end }}create, patch]
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [list, watch, create, patch, delete]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [create, patch]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [create, patch]
+{{- end -}}
+
+{{/* Only where all namespaces are watched: the definition is looked at, to notice when it comes. */}}
+{{- define "joinery.operatorClusterRules" -}}
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [list, watch]
+{{- end -}}
+
+{{/* What the check before an uninstall may do. */}}
+{{- define "joinery.uninstallRules" -}}
+- apiGroups: [joinery.dev]
+  resources: [joinqueries]
+  verbs: [list{{ if .Values.uninstall.removeQueries }}, delete{{ end }}]
+{{- end -}}
+
+{{/* Rights come before the check and go with it. */}}
+{{- define "joinery.uninstallHook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: "-10"
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end -}}

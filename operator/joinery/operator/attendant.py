@@ -1,0 +1,273 @@
+"""Looks after one JoinQuery: sees what there is, asks `reconcile` what to do, does it, writes the status.
+
+`step` is called by one thread at a time, again and again: when the object, a child or a pod changes, when the machine
+wants another number of workers, and now and then. It starts from what there is, so an operator that was killed goes on.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+import yaml
+
+from joinery.machine.messages import EventKind
+from joinery.model.errors import BadSpec
+from joinery.model.spec import JoinQuery
+from joinery.operator.attendance import Attendance
+from joinery.operator.authority import Signer
+from joinery.operator.children import ACCEPTED, GATEWAY_PORT
+from joinery.operator.events import Reason
+from joinery.operator.kube import Kube
+from joinery.operator.reconcile import Apply, Key, Outcome, Say, Seen, TellChange, Wanted, WantReplicas, reconcile
+from joinery.operator.settings import OperatorSettings
+from joinery.operator.status import Picture, status_of
+
+log = logging.getLogger(__name__)
+
+STATUS_S: Final = 2.0
+"""A status that changes all the time is written that often."""
+_REASONS: Final = {
+    EventKind.WORKER_LOST: Reason.WORKER_LOST,
+    EventKind.STATE_LOST: Reason.STATE_LOST,
+    EventKind.DATA_LOST: Reason.STATE_LOST,
+    EventKind.CHECKPOINT_DAMAGED: Reason.CHECKPOINT_FAILED,
+}
+
+
+class Watched:
+    """What kopf saw of one query's children and pods; written by its loop, read by `step`."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, tuple[str, bool]] = {}
+        """Role and readiness by name."""
+        self.versions: dict[Key, str | None] = {}
+        """The version of each child; None: it is gone."""
+
+    def ready(self) -> dict[str, int]:
+        """Pods that are ready, by role."""
+        made: dict[str, int] = {}
+        for role, is_ready in list(self.pods.values()):
+            made[role] = made.get(role, 0) + is_ready
+        return made
+
+
+class Attendant:
+    """One JoinQuery's; `wake` is asked for by threads."""
+
+    def __init__(
+        self, kube: Kube, settings: OperatorSettings, signer: Signer, watched: Watched, wake: threading.Event
+    ) -> None:
+        self._kube, self._settings, self._signer = kube, settings, signer
+        self._watched, self._wake = watched, wake
+        self._seen: Seen | None = None
+        self._applied: dict[Key, tuple[str, str]] = {}
+        """Mark and version of each child as it was applied."""
+        self._attendance: Attendance | None = None
+        self._pending: JoinQuery | None = None
+        """Told to the gateway, which has not answered yet."""
+        self._refused: str | None = None
+        self._moves_told = self._events_told = 0
+        self._stalled: str | None = None
+        self._status: dict[str, Any] = {}
+        self._written_s = 0.0
+
+    def step(self, wanted: Wanted, status: Mapping[str, Any]) -> list[Say]:
+        """Look once, do what is to be done; what people should be told."""
+        if self._seen is None:
+            self._seen = self._recover(wanted, status)
+        said = self._hear(wanted)
+        outcome = reconcile(wanted, self._now(), self._settings)
+        self._seen = replace(self._seen, accepted=outcome.query)
+        for action in outcome.actions:
+            said += self._do(action, wanted)
+        self._attend(wanted, outcome)
+        said += self._complain(outcome)
+        self._write_status(wanted, outcome, status)
+        return said
+
+    def close(self) -> None:
+        """The object is gone, or the operator ends."""
+        if self._attendance is not None:
+            self._attendance.close()
+
+    # --- seeing
+
+    def _recover(self, wanted: Wanted, status: Mapping[str, Any]) -> Seen:
+        """What an operator before us has done."""
+        held = self._kube.read("v1", "ConfigMap", wanted.namespace, f"{wanted.name}-query")
+        workers = self._kube.read("apps/v1", "StatefulSet", wanted.namespace, f"{wanted.name}-worker")
+        is_ours = held is not None and any(
+            owner["uid"] == wanted.uid for owner in held["metadata"].get("ownerReferences", ())
+        )
+        accepted = None
+        if held is not None and is_ours:
+            with suppress(BadSpec):  # of an older version: what the object says is taken
+                accepted = JoinQuery.parse(yaml.safe_load(held.get("data", {}).get(ACCEPTED, "")))
+        has_ended = status.get("phase") == "Finished" and accepted is not None
+        replicas = workers["spec"]["replicas"] if workers is not None and is_ours and not has_ended else None
+        certificates = self._signer.certificates(wanted.namespace, wanted.name)
+        return Seen(accepted=accepted, replicas=replicas or None, has_ended=has_ended, certificates=certificates)
+
+    def _now(self) -> Seen:
+        """What is known, with the children that are still as they were applied."""
+        assert self._seen is not None  # noqa: S101 - step has seen to it
+        for key, version in list(self._watched.versions.items()):
+            if key in self._applied and self._applied[key][1] != version:
+                del self._applied[key]
+            del self._watched.versions[key]
+        return replace(self._seen, applied={key: mark for key, (mark, _) in self._applied.items()})
+
+    def _hear(self, wanted: Wanted) -> list[Say]:
+        """What the gateway and the machine have said."""
+        attended, said = self._attendance, list[Say]()
+        if attended is None or self._seen is None:
+            return said
+        while attended.answers:
+            answer, pending = attended.answers.popleft(), self._pending
+            self._pending = None
+            if answer.changes.refused:
+                self._refused = "\n".join(str(one) for one in answer.changes.refused)
+            elif pending is not None:
+                self._seen = replace(self._seen, accepted=pending)
+                said.append(Say(Reason.SPEC_CHANGED, _changes_text(answer.changes, answer.record)))
+        while attended.scaled:
+            replicas, because = attended.scaled.popleft()
+            grows = replicas >= (self._seen.replicas or 0)
+            self._seen = replace(self._seen, replicas=replicas)
+            reason = Reason.SCALED_UP if grows else Reason.SCALED_DOWN
+            said.append(Say(reason, f"{replicas} workers, because {because}"))
+        if attended.has_ended and not self._seen.has_ended:
+            self._seen = replace(self._seen, has_ended=True)
+            said.append(Say(Reason.FINISHED, "every stream has ended; all of it is joined and committed"))
+        return said + self._news(wanted)
+
+    def _news(self, wanted: Wanted) -> list[Say]:
+        """Moves and events that were not told yet."""
+        del wanted
+        view = self._attendance.view if self._attendance is not None else None
+        if view is None:
+            return []
+        moves, events = view.moves_done - self._moves_told, view.events_seen - self._events_told
+        self._moves_told, self._events_told = view.moves_done, view.events_seen
+        said = [
+            Say(
+                Reason.PARTITION_GROUP_MIGRATED,
+                f"pg={move.group} {move.source}->{move.target} bytes={move.nbytes} "
+                f"pause={round((move.pause_ns or 0) / 1e6)}ms{'' if move.is_planned else ' (its owner was lost)'}",
+            )
+            for move in view.moves[-moves:]
+            if moves > 0
+        ]
+        happened = view.events[-events:] if events > 0 else ()
+        return said + [Say(_REASONS[one.kind], one.text, is_warning=True) for one in happened if one.kind in _REASONS]
+
+    # --- doing
+
+    def _do(self, action: Apply | TellChange | WantReplicas | Say, wanted: Wanted) -> list[Say]:
+        match action:
+            case Apply():
+                is_new = action.key[0] == "ConfigMap" and action.key not in self._applied
+                made = self._kube.apply(action.manifest)
+                self._applied[action.key] = (action.mark, version_of(made))
+                if is_new and made["metadata"].get("resourceVersion") and self._is_first(made):
+                    return [Say(Reason.CREATED, "gateway, collector and workers are being started")]
+            case TellChange():
+                self._tell(action)
+            case WantReplicas():
+                return self._want(action.replicas, wanted)
+            case Say():
+                return [action]
+        return []
+
+    @staticmethod
+    def _is_first(made: Mapping[str, Any]) -> bool:
+        """Whether the object was made by this very call."""
+        managed = made["metadata"].get("managedFields", ())
+        return all(entry.get("time") == made["metadata"]["creationTimestamp"] for entry in managed)
+
+    def _tell(self, change: TellChange) -> None:
+        attended = self._attendance
+        if attended is not None and attended.is_connected and self._pending is None:
+            self._pending, self._refused = change.query, None
+            attended.change(change.live)
+
+    def _want(self, replicas: int, wanted: Wanted) -> list[Say]:
+        del wanted
+        seen = self._seen
+        if seen is None or seen.accepted is None:
+            return []
+        is_auto = seen.accepted.spec.scaling.mode == "Auto"
+        until_ns = time.time_ns() + int(self._settings.hold_s * 1e9) if is_auto else 0
+        if self._attendance is None:
+            self._seen = replace(seen, replicas=replicas)
+            return []
+        self._attendance.want(replicas, until_ns, "a person asked for it")
+        text = f"{replicas} workers, as a person asked"
+        held = f"; the β-rule decides nothing for {self._settings.hold_s:g} s" if is_auto else ""
+        return [Say(Reason.MANUAL_SCALE_HELD, text + held)]
+
+    def _attend(self, wanted: Wanted, outcome: Outcome) -> None:
+        """Keep a connection to the gateway while there is something to attend."""
+        if outcome.query is None or self._seen is None or self._seen.has_ended:
+            return
+        if self._attendance is None:
+            self._seen = replace(self._seen, replicas=self._seen.replicas or outcome.query.spec.replicas)
+            address = f"{wanted.name}-gateway.{wanted.namespace}.svc:{GATEWAY_PORT}"
+            self._attendance = Attendance(
+                address, outcome.query.spec, self._seen.replicas or 1, self._signer.security, self._wake.set
+            )
+
+    def _complain(self, outcome: Outcome) -> list[Say]:
+        """A complaint is told once."""
+        stalled = outcome.stalled or self._refused
+        is_new, self._stalled = stalled is not None and stalled != self._stalled, stalled
+        return [Say(Reason.VALIDATION_ERROR, stalled or "", is_warning=True)] if is_new else []
+
+    # --- telling
+
+    def _write_status(self, wanted: Wanted, outcome: Outcome, status: Mapping[str, Any]) -> None:
+        made = status_of(self._picture(wanted, outcome), self._status or status)
+        now_s = time.monotonic()
+        matters = {key: made.get(key) != self._status.get(key) for key in ("observedGeneration", "phase", "conditions")}
+        if made == self._status or (not any(matters.values()) and now_s < self._written_s + STATUS_S):
+            return
+        self._kube.patch_status(wanted.namespace, wanted.name, made)
+        self._status, self._written_s = made, now_s
+
+    def _picture(self, wanted: Wanted, outcome: Outcome) -> Picture:
+        attended, seen, ready = self._attendance, self._seen, self._watched.ready()
+        has_ended = seen is not None and seen.has_ended
+        desired = 0 if has_ended or outcome.query is None else (seen.replicas if seen else None) or 0
+        return Picture(
+            name=wanted.name,
+            generation=wanted.generation,
+            now_ns=time.time_ns(),
+            query=outcome.query,
+            stalled=self._stalled,
+            is_paused=wanted.is_paused,
+            has_ended=has_ended,
+            desired=desired,
+            replicas=sum(role == "worker" for role, _ in list(self._watched.pods.values())),
+            ready=ready,
+            is_attended=attended is not None and attended.is_connected,
+            view=attended.view if attended is not None else None,
+            decision=attended.last_decision if attended is not None else None,
+            decisions=len(attended.machine.history) if attended is not None else 0,
+            held_until_ns=attended.machine.held_until_ns if attended is not None else 0,
+        )
+
+
+def version_of(made: Mapping[str, Any]) -> str:
+    """What changes when somebody changes an object: its generation, if it has one, else its version."""
+    metadata = made["metadata"]
+    return str(metadata.get("generation") or metadata.get("resourceVersion"))
+
+
+def _changes_text(changes: Any, record: int | None) -> str:
+    parts = [f"{one.field} {one.found} -> {one.wanted}" for one in (*changes.logged, *changes.at_once)]
+    after = f", from record {record} on" if record is not None else ""
+    return f"{', '.join(parts) or 'nothing'}{after}"

@@ -1,0 +1,71 @@
+"""The end of a query that is deleted: its pods, then what it has in Redis; with a deadline, so that a delete ends.
+
+The other children go with the object, whose they are. Keys in Redis would stay for ever: nobody else knows of them.
+"""
+
+import time
+from typing import Final
+
+import redis
+from kubernetes.client.exceptions import ApiException
+
+from joinery.adapters.redis_calls import prefix_of
+from joinery.model.errors import BadSpec
+from joinery.operator.children import QUERY_LABEL, keys_of
+from joinery.operator.kube import Kube
+from joinery.operator.reconcile import Wanted
+from joinery.operator.settings import OperatorSettings
+
+_LOOK_S: Final = 0.5
+_BATCH: Final = 1000
+
+
+def end_query(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | None:
+    """End it; what could not be done, None if all was."""
+    until_s = time.monotonic() + settings.delete_s
+    try:
+        for version, kind, role in _WORKLOADS:
+            kube.delete(version, kind, wanted.namespace, f"{wanted.name}-{role}")
+        while kube.list("v1", "Pod", wanted.namespace, f"{QUERY_LABEL}={wanted.name}"):
+            if time.monotonic() > until_s:
+                return f"pods of {wanted.name} are still there after {settings.delete_s:g} s; its keys in Redis stay"
+            time.sleep(_LOOK_S)
+        if (url := _redis_of(settings, wanted)) is not None:
+            forget_keys(url, keys_of(wanted.namespace, wanted.name, wanted.uid), until_s)
+    except (ApiException, redis.RedisError, TimeoutError) as error:
+        return f"{type(error).__name__}: {getattr(error, 'reason', None) or error}; keys in Redis may be left"
+    return None
+
+
+_WORKLOADS: Final = (
+    ("apps/v1", "StatefulSet", "worker"),
+    ("apps/v1", "Deployment", "gateway"),
+    ("apps/v1", "Deployment", "collector"),
+)
+
+
+def _redis_of(settings: OperatorSettings, wanted: Wanted) -> str | None:
+    """Where its keys are; None: it never ran."""
+    try:
+        spec = wanted.query().spec
+    except BadSpec:
+        return settings.redis_url or None
+    if spec.redis.secret_name:
+        return None  # not ours to read; its owner clears it
+    return spec.redis.url or settings.redis_url or None
+
+
+def forget_keys(url: str, query: str, until_s: float) -> int:
+    """Delete all keys of a query; how many there were."""
+    gone = 0
+    with redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5) as client:
+        batch: list[bytes] = []
+        for key in client.scan_iter(match=f"{prefix_of(query)}*", count=_BATCH):
+            batch.append(key)
+            if len(batch) >= _BATCH:
+                gone += int(client.unlink(*batch))
+                batch.clear()
+            if time.monotonic() > until_s:
+                raise TimeoutError(f"{gone} keys of {query} were deleted, then the time was over")
+        gone += int(client.unlink(*batch)) if batch else 0
+    return gone

@@ -1,0 +1,21 @@
+"""The events of a JoinQuery: a fixed list, so that alerts and tests can rely on their names."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why an event is told."""
+
+    CREATED = "Created"
+    SPEC_CHANGED = "SpecChanged"
+    SCALED_UP = "ScaledUp"
+    SCALED_DOWN = "ScaledDown"
+    SCALE_BLOCKED = "ScaleBlocked"
+    MANUAL_SCALE_HELD = "ManualScaleHeld"
+    PARTITION_GROUP_MIGRATED = "PartitionGroupMigrated"
+    WORKER_LOST = "WorkerLost"
+    STATE_LOST = "StateLost"
+    CHECKPOINT_FAILED = "CheckpointFailed"
+    VALIDATION_ERROR = "ValidationError"
+    FINISHED = "Finished"
+    CLEANUP_FAILED = "CleanupFailed"

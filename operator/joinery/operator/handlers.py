@@ -1,0 +1,193 @@
+"""What kopf calls: watches that wake, a daemon per JoinQuery that steps, and the end of an object.
+
+Level-based: no handler acts on what an event says. Events of objects, children and pods only wake the daemon of their
+query, whose `Attendant` looks at what there is.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from typing import Any, Final
+
+import kopf
+from kubernetes.client.exceptions import ApiException
+
+from joinery.operator.attendant import Attendant, Watched, version_of
+from joinery.operator.authority import Signer
+from joinery.operator.children import QUERY_LABEL, ROLE_LABEL
+from joinery.operator.crd import GROUP, PLURAL, VERSION
+from joinery.operator.ending import end_query
+from joinery.operator.kube import Kube
+from joinery.operator.metrics import Metrics
+from joinery.operator.reconcile import Wanted
+from joinery.operator.settings import OperatorSettings
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 1.0
+"""How long a query with news waits at most for its status."""
+RETRY_S: Final = 2.0
+"""After a call that failed."""
+_LABELLED: Final = {QUERY_LABEL: kopf.PRESENT}
+
+
+class Operator:
+    """All that the handlers share."""
+
+    def __init__(self, settings: OperatorSettings, kube: Kube) -> None:
+        self.settings, self.kube, self.metrics = settings, kube, Metrics()
+        self.signer = Signer(kube, settings)
+        self.turned_s = time.monotonic()
+        """When the event loop turned last."""
+        self.beat: asyncio.Task[None] | None = None
+        """Held here: the loop alone does not keep a task."""
+        self.stepping: dict[tuple[str, str], float] = {}
+        """Since when a step has been under way."""
+        self._watched: dict[tuple[str, str], Watched] = {}
+        self._wakes: dict[tuple[str, str], threading.Event] = {}
+
+    def watched(self, namespace: str, name: str) -> Watched:
+        return self._watched.setdefault((namespace, name), Watched())
+
+    def waker(self, namespace: str, name: str) -> threading.Event:
+        return self._wakes.setdefault((namespace, name), threading.Event())
+
+    def forget(self, namespace: str, name: str) -> None:
+        self._watched.pop((namespace, name), None)
+        self._wakes.pop((namespace, name), None)
+
+    def stuck(self, limit_s: float) -> str | None:
+        """What does not go on: the loop, or the step of a query."""
+        now_s = time.monotonic()
+        if now_s - self.turned_s > limit_s:
+            return f"the event loop has not turned for {now_s - self.turned_s:.0f} s"
+        late = [key for key, since in list(self.stepping.items()) if now_s - since > limit_s]
+        return f"stuck at {late[0][0]}/{late[0][1]}" if late else None
+
+
+def register(operator: Operator, registry: kopf.OperatorRegistry) -> None:
+    """Every handler, bound to the operator."""
+
+    @kopf.on.startup(registry=registry)
+    async def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        settings.persistence.finalizer = f"operator.{GROUP}/finalizer"
+        settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=f"operator.{GROUP}")
+        settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(
+            prefix=f"operator.{GROUP}", key="last-handled"
+        )
+        settings.posting.reporting_component = "joinery-operator"
+        settings.posting.event_name_prefix = "joinery-"
+        settings.networking.request_timeout = 30
+        settings.scanning.disabled = bool(operator.settings.namespaces)
+        settings.process.ultimate_exiting_timeout = 10
+        operator.beat = asyncio.create_task(_beat(operator))
+
+    @kopf.on.login(registry=registry)
+    def login(**told: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**told) or kopf.login_with_kubeconfig(**told)
+
+    @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
+    async def object_changed(namespace: Any, name: str, **_: Any) -> None:
+        operator.waker(namespace, name).set()
+
+    for kind in ("configmaps", "services"):
+        kopf.on.event("", "v1", kind, labels=_LABELLED, registry=registry)(_child_changed(operator))
+    for kind in ("deployments", "statefulsets"):
+        kopf.on.event("apps", "v1", kind, labels=_LABELLED, registry=registry)(_child_changed(operator))
+    kopf.on.event("", "v1", "pods", labels=_LABELLED, registry=registry)(_pod_changed(operator))
+
+    @kopf.daemon(GROUP, VERSION, PLURAL, cancellation_timeout=10, cancellation_backoff=3, registry=registry)
+    async def attend(body: kopf.Body, namespace: Any, name: str, stopped: Any, **_: Any) -> None:
+        await _attend(operator, body, namespace, name, stopped)
+
+    @kopf.on.delete(GROUP, VERSION, PLURAL, registry=registry)
+    async def deleted(body: kopf.Body, namespace: Any, name: str, **_: Any) -> None:
+        failed = await asyncio.to_thread(end_query, operator.kube, operator.settings, wanted_of(body))
+        if failed is not None:
+            kopf.event(body, type="Warning", reason="CleanupFailed", message=failed)
+        operator.forget(namespace, name)
+
+
+async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str, stopped: Any) -> None:
+    """One query, until it is deleted or the operator ends."""
+    wake, key = operator.waker(namespace, name), (namespace, name)
+    watched = operator.watched(namespace, name)
+    attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake)
+    operator.metrics.queries += 1
+    try:
+        while not stopped:
+            wake.clear()
+            operator.stepping[key] = time.monotonic()
+            failed = False
+            try:
+                said = await asyncio.to_thread(attendant.step, wanted_of(body), dict(body.get("status") or {}))
+            except ApiException as error:
+                said, failed = [], error.status != 404 or not stopped
+                log.warning("%s/%s: %s %s", namespace, name, error.status, (error.body or error.reason or "")[:500])
+            finally:
+                operator.metrics.reconciled(time.monotonic() - operator.stepping.pop(key), failed=failed)
+            for one in said:
+                operator.metrics.told(one.reason.value)
+                kind = "Warning" if one.is_warning else "Normal"
+                kopf.event(body, type=kind, reason=one.reason.value, message=one.text[:1000])
+            await _until(wake, RETRY_S if failed else LOOK_S, stopped, patient=failed)
+    finally:
+        operator.metrics.queries -= 1
+        await asyncio.to_thread(attendant.close)
+
+
+async def _until(wake: threading.Event, limit_s: float, stopped: Any, *, patient: bool) -> None:
+    """Until woken, or for so long; after a failure a wake does not shorten it."""
+    until = time.monotonic() + limit_s
+    while not stopped and time.monotonic() < until and (patient or not wake.is_set()):
+        await asyncio.sleep(0.1)
+
+
+async def _beat(operator: Operator) -> None:
+    while True:
+        operator.turned_s = time.monotonic()
+        await asyncio.sleep(1)
+
+
+def wanted_of(body: kopf.Body) -> Wanted:
+    """The object as it is now."""
+    metadata = body["metadata"]
+    return Wanted(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        generation=metadata.get("generation", 0),
+        spec=_plain(body.get("spec") or {}),
+        annotations=dict(metadata.get("annotations") or {}),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """kopf's views as plain dicts and lists."""
+    if hasattr(value, "items"):
+        return {key: _plain(held) for key, held in value.items()}
+    return [_plain(held) for held in value] if isinstance(value, (list, tuple)) else value
+
+
+def _child_changed(operator: Operator) -> Any:
+    async def changed(body: kopf.Body, namespace: str, name: str, labels: Any, event: Any, **_: Any) -> None:
+        query = labels[QUERY_LABEL]
+        is_gone = event.get("type") == "DELETED"
+        operator.watched(namespace, query).versions[body["kind"], name] = None if is_gone else version_of(body)
+        operator.waker(namespace, query).set()
+
+    return changed
+
+
+def _pod_changed(operator: Operator) -> Any:
+    async def changed(namespace: str, name: str, labels: Any, status: Any, event: Any, **_: Any) -> None:
+        watched = operator.watched(namespace, labels[QUERY_LABEL])
+        if event.get("type") == "DELETED":
+            watched.pods.pop(name, None)
+        else:
+            ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", ()))
+            watched.pods[name] = (labels.get(ROLE_LABEL, ""), ready)
+        operator.waker(namespace, labels[QUERY_LABEL]).set()
+
+    return changed
