@@ -1,4 +1,4 @@
-"""What every log keeps (`ports.Log`): order, fencing, repetition, trims, and the map."""
+"""What every log keeps (`ports.Log`): order, fencing, repetition, trims, the map, and the spec in force."""
 
 from collections.abc import Callable
 
@@ -7,9 +7,13 @@ import pytest
 from joinery.machine.ports import Log, Stale
 from joinery.model.errors import Bug
 from joinery.model.ids import RecordNo, Term
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import KeptSpec
 from tests.contract.samples import head, record, record_seen, stored_map
 
 Connect = Callable[[], Log]
+STREAMS = [{"name": name, "schema": {"k": "int64"}, "window": window} for name, window in (("a", "9s"), ("b", "1m"))]
+SPEC = JoinQuerySpec.parse({"streams": STREAMS, "join": {"on": ["k"]}, "replicas": 3})
 
 
 def numbers(log: Log) -> list[int]:
@@ -97,7 +101,7 @@ def test_a_record_of_a_former_term_is_not_overwritten(connect_log: Connect) -> N
     assert [record_seen(record(old, 0))] == [record_seen(one) for _, one in log.read()[1]]
 
 
-@pytest.mark.parametrize("call", ["append", "repeated append", "trim", "map"])
+@pytest.mark.parametrize("call", ["append", "repeated append", "trim", "map", "spec"])
 def test_a_gateway_that_was_replaced_writes_nothing(connect_log: Connect, call: str) -> None:
     log, old = filled(connect_log, 2)
     log.write_map(old, stored_map(1, "a", "a"))
@@ -107,6 +111,7 @@ def test_a_gateway_that_was_replaced_writes_nothing(connect_log: Connect, call: 
         "repeated append": lambda: log.append(old, RecordNo(1), record(old, 1)),
         "trim": lambda: log.trim(old, head(1), RecordNo(1)),
         "map": lambda: log.write_map(old, stored_map(2, "a", "b")),
+        "spec": lambda: log.write_spec(old, KeptSpec(1, SPEC)),
     }
     with pytest.raises(Stale) as refused:
         calls[call]()
@@ -114,6 +119,16 @@ def test_a_gateway_that_was_replaced_writes_nothing(connect_log: Connect, call: 
     assert [0, 1] == numbers(log)
     assert head(0) == log.read()[0]
     assert stored_map(1, "a", "a") == log.read_map()
+    assert log.read_spec() is None
+
+
+def test_the_spec_in_force_is_kept_with_its_version_and_replaced(connect_log: Connect) -> None:
+    log, term = filled(connect_log, 1)
+    assert log.read_spec() is None
+    for version in (1, 1, 2):
+        log.write_spec(term, KeptSpec(version, SPEC))
+    connect_log().open(head(0), "g/2", SPEC.model_copy(update={"replicas": 7}))
+    assert KeptSpec(2, SPEC) == connect_log().read_spec()
 
 
 def test_what_was_appended_before_the_takeover_is_read_after_it(connect_log: Connect) -> None:

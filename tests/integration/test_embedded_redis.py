@@ -177,7 +177,7 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, scratch: Path) -
 
 def test_a_missing_server_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(UserMustAct, match=r"install joinery\[service\]"):
+    with pytest.raises(UserMustAct, match=r"install joinery\[embedded\]"):
         EmbeddedRedis().start()
 
 
@@ -197,7 +197,7 @@ def test_a_redis_that_is_not_there_may_come_and_its_password_is_not_told() -> No
 
 
 def test_a_url_that_is_none_is_refused() -> None:
-    with pytest.raises(UserMustAct, match="redis://host:port"):
+    with pytest.raises(UserMustAct, match="wanted redis://user:password@host:port"):
         connect("http://example.org")
 
 

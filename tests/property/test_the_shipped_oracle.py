@@ -7,12 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from joinery.join.plan import JoinPlan
+from joinery.model.quantities import Nanoseconds, TimeWindow
+from joinery.model.time import UNBOUNDED
 from joinery.oracle import truth as shipped
-from joinery.oracle.truth import RecordedStream, truth
+from joinery.oracle.truth import RecordedChange, RecordedStream, truth
 from tests.oracle import naive
 from tests.oracle.compare import compare
 from tests.oracle.history import History
-from tests.oracle.recorded import FACTS, LATE, TIME, JoinType, tables
+from tests.oracle.recorded import FACTS, LATE, RECORD, TIME, JoinType, Time, tables
 from tests.oracle.strategies import TYPES, histories, questions
 from tests.support.driving import spec_of
 
@@ -26,15 +28,26 @@ def recorded(history: History, plan: JoinPlan) -> list[RecordedStream]:
             table.drop_columns(list(FACTS)).select(form.schema.names).cast(form.schema),
             table[TIME].to_numpy(),
             table[LATE].to_numpy(),
+            table[RECORD].to_numpy(),
         )
         for table, form in zip(tables(rows, history.schemas), plan.formats, strict=True)
     ]
 
 
+def changes_of(history: History) -> list[RecordedChange]:
+    made = []
+    for change in history.changes:
+        lengths = [one.ns if isinstance(one, Time) else UNBOUNDED for one in change.windows]
+        windows = tuple(TimeWindow(Nanoseconds(length)) for length in lengths)
+        made.append(RecordedChange(change.record, windows, change.floors))
+    return made
+
+
 def check(history: History) -> None:
     plan = JoinPlan.of(spec_of(history))
-    found = pa.concat_tables([plan.schema.empty_table(), *truth(plan, recorded(history, plan))])
-    wanted = naive.render(history.question, history.rows, naive.join(history.question, history.rows))
+    found = pa.concat_tables([plan.schema.empty_table(), *truth(plan, recorded(history, plan), changes_of(history))])
+    joined = naive.join(history.question, history.rows, history.changes)
+    wanted = naive.render(history.question, history.rows, joined)
     shown = [tuple(row.items()) for row in found.to_pylist()]
     assert "missing 0, extra 0, duplicate 0" == str(compare(shown, [tuple(row.items()) for row in wanted]))
 
@@ -44,6 +57,12 @@ def check(history: History) -> None:
 @given(data=st.data())
 def test_the_truth_of_any_history_is_that_of_the_slow_oracle(type_: JoinType, data: st.DataObject) -> None:
     check(data.draw(histories(questions(types=(type_,)))))
+
+
+@QUICK
+@given(data=histories(questions(kinds=("time", "time", "unbounded")), with_changes=True))
+def test_so_it_is_when_windows_were_changed(data: History) -> None:
+    check(data)
 
 
 @QUICK

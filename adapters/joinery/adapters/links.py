@@ -20,6 +20,7 @@ from grpc_reflection.v1alpha import reflection
 from joinery.adapters.codec import BadMessage, WireError
 from joinery.adapters.conversations import Conversation
 from joinery.adapters.pressure import Gate, Unanswered
+from joinery.adapters.security import PLAIN, Security, diagnosis
 from joinery.adapters.shell import Shell
 from joinery.machine.facts import Connected, Disconnected, Received
 from joinery.machine.messages import Acknowledge, Message, Push, Refuse, Results
@@ -47,6 +48,8 @@ OPTIONS: Final = (
 SERVER_OPTIONS: Final = (*OPTIONS, ("grpc.so_reuseport", 0))
 """Two servers must not share a port: each would get some of the connections."""
 RETRY_S: Final = 0.2
+LOOK_EVERY: Final = 5
+"""After so many calls that failed it is looked why."""
 ROLE: Final = "joinery-role"
 """Metadata of a call: the operator says who it is, so that it keeps its name."""
 
@@ -98,8 +101,9 @@ class Listener:
         max_peers: int = 256,
         reflects: bool = False,
         gate: Gate | None = None,
+        security: Security = PLAIN,
     ) -> None:
-        self._shell, self._gate = shell, gate
+        self._shell, self._gate, self._security = shell, gate, security
         self._lines: dict[Peer, Line] = {}
         self._numbers = itertools.count(1)
         self._server = grpc.server(ThreadPoolExecutor(max_peers, "link"), options=SERVER_OPTIONS)
@@ -118,13 +122,14 @@ class Listener:
         for name in HEALTH:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         try:
-            self.port = self._server.add_insecure_port(address)
+            self.port = security.add_port(self._server, address)
         except RuntimeError as error:
             message = f"found {address} that cannot be listened on, wanted a free port of this machine; choose another"
             raise UserMustAct(message) from error
         self._server.start()
 
     def _serve(self, talk: Conversation, requests: Iterator[bytes], context: Any) -> Iterator[Message]:
+        self._security.admit(context, is_for_clients=talk.is_for_clients)
         role = dict(context.invocation_metadata()).get(ROLE)
         peer = OPERATOR if role == OPERATOR else Peer(f"{context.peer()}#{next(self._numbers)}")
         line = Line()
@@ -192,10 +197,20 @@ class Dialer(threading.Thread):
     """Keeps one connection to a peer up, as long as it is wanted."""
 
     def __init__(
-        self, shell: Shell, peer: Peer, address: Callable[[], str | None], talk: Conversation, role: str = ""
+        self,
+        shell: Shell,
+        peer: Peer,
+        address: Callable[[], str | None],
+        talk: Conversation,
+        role: str = "",
+        security: Security = PLAIN,
     ) -> None:
         super().__init__(name=f"dial {peer}", daemon=True)
-        self._role = role
+        self._role, self._security = role, security
+        self._failures = 0
+        """Since it was up last."""
+        self.refused: str | None = None
+        """Why the other side, which is there, does not talk with us; None: it does, or nobody is there."""
         self._shell, self._peer, self._address, self._talk = shell, peer, address, talk
         self._line: Line | None = None
         self._call: Any = None
@@ -208,6 +223,10 @@ class Dialer(threading.Thread):
         if line is not None:
             line.send(message)
         return line is not None
+
+    @property
+    def is_up(self) -> bool:
+        return self._line is not None
 
     @property
     def nbytes(self) -> int:
@@ -231,22 +250,22 @@ class Dialer(threading.Thread):
         while not self._closed.is_set():
             address = self._address()
             if address is not None:
-                with grpc.insecure_channel(address, options=OPTIONS) as channel:
-                    self._talk_on(channel)
+                with self._security.channel(address, OPTIONS) as channel:
+                    self._talk_on(channel, address)
             self._closed.wait(RETRY_S)
 
-    def _talk_on(self, channel: grpc.Channel) -> None:
+    def _talk_on(self, channel: grpc.Channel, address: str) -> None:
         line = Line()
         call = channel.stream_stream(
             f"/{self._talk.service}/{self._talk.method}",
             request_serializer=self._talk.encode_up,
             response_deserializer=self._talk.decode_down,
-        )(iter(line), metadata=((ROLE, self._role),))
+        )(iter(line), metadata=((ROLE, self._role), *self._security.metadata))
         self._call = call
         try:
             call.initial_metadata()  # comes when the other side has accepted
             if call.is_active():
-                self._line = line
+                self._line, self.refused, self._failures = line, None, 0
                 self._shell.tell(Connected(self._peer))
                 for message in call:
                     self._shell.tell(Received(self._peer, message))
@@ -257,3 +276,20 @@ class Dialer(threading.Thread):
             was_up, self._line = self._line is not None, None
             if was_up:
                 self._shell.tell(Disconnected(self._peer))
+            else:
+                self._note(call, address)
+
+    def _note(self, call: Any, address: str) -> None:
+        """Whether the other side is there and does not want us; said once."""
+        if self._closed.is_set():
+            return
+        self._failures += 1
+        if call.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+            why = call.details()
+        elif self._failures % LOOK_EVERY == 0:
+            why = diagnosis(address, self._security)
+        else:
+            return
+        if why is not None and why != self.refused:
+            log.warning("%s at %s: %s", self._peer, address, why)
+        self.refused = why

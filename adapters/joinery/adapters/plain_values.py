@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from joinery.model.errors import Bug, require
+from joinery.model.spec import JoinQuerySpec
 
 
 class Shelf(Protocol):
@@ -91,6 +92,8 @@ def encode(value: object, shelf: Shelf) -> Any:
     if isinstance(value, list | tuple):
         items = [encode(item, shelf) for item in value]
         return {"$tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, JoinQuerySpec):
+        return {"$spec": value.to_dict()}
     if is_dataclass(value) and not isinstance(value, type):
         inside = {field.name: encode(getattr(value, field.name), shelf) for field in fields(value) if field.init}
         return {"$type": _name(type(value)), "fields": inside}
@@ -116,6 +119,8 @@ def decode(value: Any, blobs: list[bytes]) -> Any:
             return {decode(key, blobs): decode(item, blobs) for key, item in value["$map"]}
         case "$bytes":
             return base64.b64decode(value["$bytes"])
+        case "$spec":
+            return JoinQuerySpec.parse(value["$spec"])
         case "$enum":
             return _kind(value["$enum"])(value["value"])
         case "$array":

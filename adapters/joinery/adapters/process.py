@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from joinery.adapters.conversations import Conversation
+from joinery.adapters.http_probes import Missing, Probes
 from joinery.adapters.links import Dialer, Listener
 from joinery.adapters.pressure import UNSENT_BYTES
+from joinery.adapters.security import PLAIN, Security
 from joinery.adapters.shell import Machine, ModuleRunner, Recorder, Shell, StoreRunner
 from joinery.machine import orders
 from joinery.machine.calls import STORE_ORDERS, Calls
@@ -23,14 +25,18 @@ MODULE_ORDERS = (
     orders.RestoreGroup,
     orders.DropGroups,
     orders.MeasureState,
+    orders.TuneJoin,
 )
 
 
 class Process:
     """Runs a machine with real stores and real connections."""
 
-    def __init__(self, machine: Machine, calls: Calls, *, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self, machine: Machine, calls: Calls, *, recorder: Recorder | None = None, security: Security = PLAIN
+    ) -> None:
         self.shell = Shell(machine, calls.instance, recorder=recorder)
+        self._security = security
         self._calls = calls
         self._stores = StoreRunner("stores", self.shell)
         self._listener: Listener | None = None
@@ -47,14 +53,30 @@ class Process:
 
     def listen(self, address: str, talks: Sequence[Conversation], *, reflects: bool = False) -> int:
         """Serve these conversations, and whether we are well; `reflects`: also which there are. The port."""
-        self._listener = Listener(self.shell, address, talks, reflects=reflects, gate=self._stores.gate)
+        gate, security = self._stores.gate, self._security
+        self._listener = Listener(self.shell, address, talks, reflects=reflects, gate=gate, security=security)
         self._closers.append(self._listener.close)
         return self._listener.port
 
     def dial(self, peer: Peer, address: Callable[[], str | None], talk: Conversation, role: str = "") -> None:
         """Keep a connection to a peer up."""
-        self._dialers[peer] = Dialer(self.shell, peer, address, talk, role)
+        self._dialers[peer] = Dialer(self.shell, peer, address, talk, role, self._security)
         self._closers.append(self._dialers[peer].close)
+
+    def probed(self, probes: Probes | None, *missing: Missing) -> None:
+        """Tell probes how we are; `missing`: what we lack for our work. They answer until everything else has ended."""
+        if probes is not None:
+            probes.watch(self.shell, *missing)
+            self._closers.insert(0, probes.close)
+
+    def lacks(self, peer: Peer) -> str | None:
+        """What is missing as long as a peer that we dial is not there."""
+        refused = self.refused(peer)
+        return None if self._dialers[peer].is_up else f"no connection to the {peer}{f': {refused}' if refused else ''}"
+
+    def refused(self, peer: Peer) -> str | None:
+        """Why a peer that we dial, and that is there, does not talk with us."""
+        return self._dialers[peer].refused
 
     def attach(self, peer: Peer, receive: Callable[[Message], None]) -> None:
         """A peer inside this process: what is sent to it goes to `receive`."""

@@ -135,7 +135,7 @@ def _entry_story(entry: Entry) -> tuple[str, dict[str, Any]]:
         case StreamEnded():
             return "over", {"stream": entry.stream}
         case SpecChange():
-            return "change", _change_story(entry)
+            return "change", change_story(entry)
 
 
 def _entry(kind: str, fields: dict[str, Any]) -> Entry:
@@ -149,16 +149,17 @@ def _entry(kind: str, fields: dict[str, Any]) -> Entry:
         case "over":
             return StreamEnded(**fields)
         case "change":
-            return _change(fields)
+            return change_of(fields)
         case _:
             raise Bug(f"a record holds an entry {kind!r}, which format {FORMAT} does not know")
 
 
-def _change_story(change: SpecChange) -> dict[str, Any]:
+def change_story(change: SpecChange) -> dict[str, Any]:
+    """A change as JSON holds it."""
     return {
         "record": change.record,
         "version": change.version,
-        "windows": [_window_story(window) for window in change.windows],
+        "windows": [window_story(window) for window in change.windows],
         "lateness": change.lateness_ns,
         "idle": change.idle_timeout_ns,
         "floors": [int(floor) for floor in change.floors],
@@ -166,11 +167,12 @@ def _change_story(change: SpecChange) -> dict[str, Any]:
     }
 
 
-def _change(story: dict[str, Any]) -> SpecChange:
+def change_of(story: dict[str, Any]) -> SpecChange:
+    """The change again."""
     return SpecChange(
         record=RecordNo(story["record"]),
         version=story["version"],
-        windows=tuple(_window(*window) for window in story["windows"]),
+        windows=tuple(window_of(*window) for window in story["windows"]),
         lateness_ns=tuple(story["lateness"]),
         idle_timeout_ns=tuple(story["idle"]),
         floors=tuple(story["floors"]),
@@ -178,11 +180,13 @@ def _change(story: dict[str, Any]) -> SpecChange:
     )
 
 
-def _window_story(window: Window) -> tuple[str, int]:
+def window_story(window: Window) -> tuple[str, int]:
+    """A window as JSON holds it."""
     return ("rows", window.rows) if isinstance(window, CountWindow) else ("ns", window.length_ns)
 
 
-def _window(kind: str, size: int) -> Window:
+def window_of(kind: str, size: int) -> Window:
+    """The window again."""
     return CountWindow(size) if kind == "rows" else TimeWindow(Nanoseconds(size))
 
 
@@ -198,7 +202,7 @@ def encode_head(head: Head) -> memoryview:
         "idle": head.idle_timeout_ns,
         "stamp": head.stamp_ns,
         "sessions": [[*key, *_session_story(session)] for key, session in head.sessions.items()],
-        "changes": [_change_story(change) for change in head.changes],
+        "changes": [change_story(change) for change in head.changes],
         "counts": [int(count) for count in head.counts],
     }
     text = json.dumps(story).encode()
@@ -217,7 +221,7 @@ def decode_head(data: bytes) -> Head:
         idle_timeout_ns=tuple(story["idle"]),
         stamp_ns=story["stamp"],
         sessions={(stream, ProducerId(name)): Session(*told) for stream, name, *told in story["sessions"]},
-        changes=tuple(_change(change) for change in story["changes"]),
+        changes=tuple(change_of(change) for change in story["changes"]),
         counts=tuple(story["counts"]),
     )
 

@@ -19,12 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from joinery.adapters.record_bytes import change_of, change_story, window_of, window_story
 from joinery.flow import ingest
 from joinery.join.plan import JoinPlan
 from joinery.machine.log import Head, LoggedBatch, Record, SpecChange, StreamEnded
 from joinery.machine.ports import Log
 from joinery.model.errors import UserMustAct
 from joinery.model.ids import RecordNo, Term
+from joinery.model.quantities import CountWindow, Window
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import KeptSpec
 from joinery.model.tuples import I64Array
 from joinery.partition.format import StreamFormat
 from joinery.partition.map import StoredMap
@@ -44,10 +48,10 @@ class RecordingLog:
         self._next = [RecordNo(0)] * plan.streams
         """Per stream: the record that is written next."""
         self._ended: set[int] = set()
-        self._changes = 0
+        self._changes: tuple[SpecChange, ...] = ()
 
-    def open(self, first: Head, instance: str) -> Term:
-        term = self._log.open(first, instance)
+    def open(self, first: Head, instance: str, spec: JoinQuerySpec | None = None) -> Term:
+        term = self._log.open(first, instance, spec)
         if not self._writers:
             self._next = [_last_recorded(self._folder, form) for form in self._plan.formats]
             self._writers = [_Writer(self._folder / _name(form.index, term), form) for form in self._plan.formats]
@@ -60,7 +64,7 @@ class RecordingLog:
     def read(self) -> tuple[Head, list[tuple[RecordNo, Record]]]:
         head, records = self._log.read()
         self._ended |= {stream for stream, clock in enumerate(head.clocks) if clock.ended}
-        self._changes = len(head.changes)
+        self._changes = head.changes
         for number, record in records:
             self._keep(number, record, is_new=number >= head.next_record)
         return head, records
@@ -77,6 +81,12 @@ class RecordingLog:
     def read_map(self) -> StoredMap | None:
         return self._log.read_map()
 
+    def write_spec(self, term: Term, kept: KeptSpec) -> None:
+        self._log.write_spec(term, kept)
+
+    def read_spec(self) -> KeptSpec | None:
+        return self._log.read_spec()
+
     def _keep(self, number: RecordNo, record: Record, *, is_new: bool = True) -> None:
         """Once each, however often it is given after a lost answer."""
         for stream, writer in enumerate(self._writers):
@@ -86,12 +96,14 @@ class RecordingLog:
                         writer.write(number, batch)
                 self._next[stream] = RecordNo(number + 1)
         if is_new:
-            self._changes += sum(isinstance(entry, SpecChange) for entry in record.entries)
+            self._changes += record.changes()
         self._ended |= {entry.stream for entry in record.entries if isinstance(entry, StreamEnded)}
         if len(self._ended) == self._plan.streams:
             for writer in self._writers:
                 writer.close()
-            (self._folder / _END).write_text(json.dumps({"changes": self._changes}))
+            windows = [window_story(window) for window in self._plan.windows]
+            told = {"windows": windows, "changes": [change_story(change) for change in self._changes]}
+            (self._folder / _END).write_text(json.dumps(told))
 
 
 def forget_recording(folder: Path) -> None:
@@ -156,6 +168,8 @@ class Recording:
     late: NDArray[np.bool_]
     producers: pa.ChunkedArray
     sequences: I64Array
+    records: I64Array | None = None
+    """None: nothing was recorded, it is what the source gives."""
 
     def disorder(self) -> list[str]:
         """What cannot be: sequences of a producer that do not rise from batch to batch."""
@@ -174,9 +188,17 @@ def read_recording(folder: Path, plan: JoinPlan) -> Sequence[Recording]:
         raise UserMustAct(
             f"found no {_END} in {folder}, wanted the recording of a run that ended; record one: joinery run --record"
         )
-    if json.loads(end.read_text())["changes"]:
-        raise UserMustAct("found a change of the windows in the recording, wanted none; that cannot be verified yet")
     return [_recording(_whole(_tables(folder, form)), form) for form in plan.formats]
+
+
+def read_windows(folder: Path) -> tuple[tuple[Window, ...], tuple[SpecChange, ...]]:
+    """The windows with which the run began, and how they were changed; refused if no oracle knows the truth of that."""
+    told = json.loads((folder / _END).read_text())
+    windows = tuple(window_of(*one) for one in told["windows"])
+    found = tuple(change_of(one) for one in told["changes"])
+    if found and any(isinstance(window, CountWindow) for window in windows):
+        raise UserMustAct("found changed count windows in the recording, wanted time windows; that is not verified yet")
+    return windows, found
 
 
 def _whole(tables: Sequence[tuple[int, pa.Table]]) -> pa.Table:
@@ -213,4 +235,5 @@ def _recording(table: pa.Table, form: StreamFormat) -> Recording:
         table["late"].to_numpy(),
         table["producer"],
         table["sequence"].to_numpy(),
+        table["record"].to_numpy(),
     )

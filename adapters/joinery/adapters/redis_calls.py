@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from redis import Redis
 from redis import exceptions as failures
+from redis.sentinel import MasterNotFoundError
 
 from joinery.model.errors import TryAgain, UserMustAct
 
@@ -55,6 +56,9 @@ def calling() -> Iterator[None]:
         raise UserMustAct(message) from error
     except _UNABLE as error:
         raise TryAgain(f"found Redis unable to write ({error}), wanted an answer; it is asked again") from error
+    except MasterNotFoundError as error:
+        told = str(error).partition(" : ")[0]  # the rest shows every option of every Sentinel's connection
+        raise TryAgain(f"found no answer from Sentinel ({told}), wanted one; it is asked again") from error
     except _PASSING as error:
         raise TryAgain(f"found no answer from Redis ({error}), wanted one; it is asked again") from error
     except failures.ResponseError as error:

@@ -5,6 +5,7 @@
     head       hash     head: what the first record after the trim builds on; at: its next record; next: the record to
                         come; first: the first record that the newest term may write
     map        string   the partition map, as JSON
+    spec       hash     origin: what the log began with; now, version: the spec in force, once it was changed
 
 Rule 1: opening, appending, trimming and the map are one script call each, which compares the term first.
 Rule 2: a file of all writes grows although we trim. It is rewritten when it exceeds `AOF_FACTOR` times what Redis
@@ -23,10 +24,13 @@ from redis import exceptions as failures
 
 from joinery.adapters.record_bytes import decode_head, decode_record, encode_head, encode_record
 from joinery.adapters.redis_calls import calling, prefix_of
+from joinery.adapters.redis_spec import SPEC, read_kept
 from joinery.machine.log import Head, Record
 from joinery.machine.ports import Stale
 from joinery.model.errors import Bug, UserMustAct
 from joinery.model.ids import RecordNo, Term
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import KeptSpec, write_spec
 from joinery.partition.map import StoredMap
 
 VALUE_BYTES: Final = 2**20
@@ -40,6 +44,7 @@ _TIDY_S: Final = 5.0
 
 _OPEN: Final = """
 local terms, head = KEYS[1], KEYS[3]
+if ARGV[4] ~= '' then redis.call('HSETNX', KEYS[5], 'origin', ARGV[4]) end
 if redis.call('HSETNX', head, 'head', ARGV[2]) == 1 then
   redis.call('HSET', head, 'at', ARGV[3], 'next', ARGV[3], 'first', ARGV[3])
 end
@@ -96,6 +101,14 @@ return {'done', newest}
 """
 )
 
+_SPEC: Final = (
+    _CHECKED
+    + """
+redis.call('HSET', KEYS[5], 'version', ARGV[2], 'now', ARGV[3])
+return {'done', newest}
+"""
+)
+
 
 class RedisLog:
     """Keeps a query's log; used by one thread."""
@@ -103,14 +116,15 @@ class RedisLog:
     def __init__(self, client: Redis, query: str) -> None:
         prefix = prefix_of(query)
         self._client = client
-        self._keys = [f"{prefix}{name}" for name in ("gateways", "log", "head", "map")]
+        self._keys = [f"{prefix}{name}" for name in ("gateways", "log", "head", "map", SPEC)]
         self._may_tidy, self._look_again_s = True, 0.0
-        scripts = (_OPEN, _APPEND, _TRIM, _MAP)
-        self._open, self._append, self._trim, self._map = (client.register_script(text) for text in scripts)
+        scripts = (_OPEN, _APPEND, _TRIM, _MAP, _SPEC)
+        self._open, self._append, self._trim, self._map, self._spec = map(client.register_script, scripts)
 
-    def open(self, first: Head, instance: str) -> Term:
+    def open(self, first: Head, instance: str, spec: JoinQuerySpec | None = None) -> Term:
+        origin = "" if spec is None else write_spec(spec)
         with calling():
-            term = self._open(keys=self._keys, args=[instance, bytes(encode_head(first)), first.next_record])
+            term = self._open(keys=self._keys, args=[instance, bytes(encode_head(first)), first.next_record, origin])
         self._check_shape(first)
         return Term(term)
 
@@ -162,6 +176,12 @@ class RedisLog:
         with calling():
             text = self._client.get(self._keys[3])
         return None if text is None else cast("StoredMap", json.loads(cast("bytes", text)))
+
+    def write_spec(self, term: Term, kept: KeptSpec) -> None:
+        self._ask(self._spec, term, kept.version, write_spec(kept.spec))
+
+    def read_spec(self) -> KeptSpec | None:
+        return read_kept(self._client, self._keys[4])
 
     def _check_shape(self, first: Head) -> None:
         """A log of another query under this name."""

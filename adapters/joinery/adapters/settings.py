@@ -7,17 +7,22 @@ import signal
 import socket
 import sys
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from joinery.adapters.embedded_redis import connect
 from joinery.adapters.process import Process
+from joinery.adapters.redis_spec import starting_spec
+from joinery.adapters.security import TOKEN, Security
 from joinery.join.plan import JoinPlan
 from joinery.model.errors import TryAgain, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 
 _PR_SET_PDEATHSIG: Final = 1
+REDIS_URL: Final = "JOINERY_REDIS_URL"
+"""Variable of the environment: an argument of a process can be read by everybody on its machine."""
 CANNOT_RUN: Final = 2
 """Exit code of a process that must not be started again: somebody must mend something first."""
 
@@ -45,6 +50,12 @@ class Settings:
     """A worker's comparisons per second, in place of the query's, for tests; it may change while it runs."""
     reflection: bool = False
     """Whether the server tells its services to whoever asks."""
+    tls: Path | None = None
+    """Folder with ca.crt, tls.crt and tls.key; None: plain text."""
+    token: str = field(default="", repr=False)
+    """What producers and subscribers must show; empty: nothing."""
+    http: str = ""
+    """Address of the pages for probes (`http_probes`); empty: there are none."""
 
     @property
     def stored_as(self) -> str:
@@ -56,26 +67,38 @@ class Settings:
         """A name that no other process has: drawn at the start."""
         return f"{self.name}/{uuid.uuid4().hex[:12]}"
 
+    def security(self) -> Security:
+        """What this process shows and asks for; its files are read now."""
+        return Security.read(self.tls, self.token)
+
     def spec(self) -> JoinQuerySpec:
         """The query, checked."""
         return JoinQuery.parse_yaml(self.query.read_text()).spec
 
 
-def read_flags(role: str, arguments: list[str] | None = None) -> Settings:
-    """The flags of a role."""
+def read_flags(role: str, arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The flags of a role; what they leave open, and all that is secret, is in the environment."""
     parser = argparse.ArgumentParser(prog=f"python -m joinery.{role}", description=f"Runs the {role} of one query.")
     parser.add_argument("--query", type=Path, required=True, help="the JoinQuery file")
     parser.add_argument("--name", default=role, help="name of this process, such as worker-0")
     parser.add_argument("--listen", default="", help="address to serve on, such as 127.0.0.1:7001")
     parser.add_argument("--gateway", default="", help="address of the gateway")
     parser.add_argument("--collector", default="", help="address of the collector")
-    parser.add_argument("--redis", default="", help="URL of the Redis that holds checkpoints and commits")
+    redis = "URL of the Redis for log, checkpoints and commits; left out: JOINERY_REDIS_URL (the place for a password)"
+    parser.add_argument("--redis", default="", help=redis)
     parser.add_argument("--keys", default="", help="name of the query's keys in Redis; left out: the query file's")
     parser.add_argument("--with-parent", type=int, default=0, help="end when the parent, which has this id, ends")
     parser.add_argument("--record", type=Path, help="folder to record the input in, for joinery verify")
     parser.add_argument("--speed-file", type=Path, help="file with this worker's comparisons per second, for tests")
     parser.add_argument("--reflection", action="store_true", help="serve gRPC reflection, for grpcurl and the like")
-    settings = Settings(**vars(parser.parse_args(arguments)))
+    tls = "folder with ca.crt, tls.crt, tls.key: TLS, with a certificate of that CA on both sides; left out: plain text"
+    parser.add_argument("--tls", type=Path, help=tls)
+    http = "HOST:PORT of plain HTTP for probes: /livez and /readyz, 200 or 503 with the reason; left out: none"
+    parser.add_argument("--http", default="", help=http)
+    parser.epilog = f"{TOKEN} in the environment: the token that producers and subscribers must show; left out: none."
+    flags = vars(parser.parse_args(arguments))
+    flags["redis"] = flags["redis"] or environment.get(REDIS_URL, "")
+    settings = Settings(**flags, token=environment.get(TOKEN, ""))
     if settings.with_parent:
         end_with_parent(settings.with_parent)
     return settings
@@ -89,9 +112,17 @@ def end_with_parent(parent: int) -> None:
 
 
 def plan_of(settings: Settings) -> tuple[JoinQuerySpec, JoinPlan]:
-    """The query and its plan."""
-    spec = settings.spec()
+    """The query that a process is built from, and its plan: once there is a log, the one that it began with."""
+    spec = settings.spec() if not settings.redis else _begun_with(settings)
     return spec, JoinPlan.of(spec)
+
+
+def _begun_with(settings: Settings) -> JoinQuerySpec:
+    client = connect(settings.redis)
+    try:
+        return starting_spec(client, settings.stored_as, settings.spec)
+    finally:
+        client.close()
 
 
 def stop_on_signals(process: Process) -> None:

@@ -64,6 +64,8 @@ class Shell:
         self._facts: queue.SimpleQueue[Fact | None] = queue.SimpleQueue()
         self._alarm_s: float | None = None
         """On the clock that nobody sets: a machine that asked to be woken in 50 ms is, even if the time is set back."""
+        self._busy_since_s: float | None = None
+        """Since when it is at one fact, or at its end; None: it waits for a fact."""
         self._carry: dict[type[Any], Callable[[Any], None]] = {WakeAt: self._set_alarm, Stop: self._stop}
 
     def carrying(self, carry: Carry) -> "Shell":
@@ -85,11 +87,20 @@ class Shell:
         self.stopped_because = self.stopped_because or because
         self._facts.put(None)
 
+    @property
+    def busy_s(self) -> float:
+        """For how long the loop is at one fact, or at its end; 0: it waits for a fact. From any thread."""
+        since = self._busy_since_s
+        return 0.0 if since is None else time.monotonic() - since
+
     def run(self) -> str:
         """Until the machine, or somebody else, says stop; why."""
+        self._busy_since_s = time.monotonic()
         self._handle(Started(self.instance))
         while self.stopped_because is None:
+            self._busy_since_s = None
             fact = self._next()
+            self._busy_since_s = time.monotonic()
             if fact is not None:
                 self._handle(fact)
         return self.stopped_because

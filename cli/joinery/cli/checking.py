@@ -17,17 +17,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from joinery.adapters.recording import RESULTS, Recording, read_recording
+from joinery.adapters.recording import RESULTS, Recording, read_recording, read_windows
 from joinery.adapters.sources.files import FORMATS, FileReader
 from joinery.adapters.sources.opening import reader_of
 from joinery.adapters.sources.pieces import Piece
 from joinery.flow import ingest
 from joinery.join.plan import JoinPlan
+from joinery.machine.log import SpecChange
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.spec_sections import StreamSpec
 from joinery.oracle.compare import Comparison, compare
-from joinery.oracle.truth import RecordedStream, truth
+from joinery.oracle.truth import RecordedChange, RecordedStream, truth
 from joinery.partition.format import StreamFormat
 from joinery.partition.keys import KeyForm
 
@@ -38,13 +39,19 @@ Say = Callable[[str], None]
 def verify_output(query: Path, spec: JoinQuerySpec, recorded: Path | None, say: Say) -> int:
     """Both comparisons of the output that is there; 0: exact. Without a recording the sources are read."""
     plan, folder = JoinPlan.of(spec), query.resolve().parent
+    changed: tuple[SpecChange, ...] = ()
     if recorded is None:
         streams = [_from_source(spec, plan, number, folder) for number in range(plan.streams)]
     else:
         streams = list(read_recording(recorded, plan))
+        windows, changed = read_windows(recorded)
+        plan = replace(plan, windows=windows)
         if not _check_sources(spec, plan, folder, streams, say):
             return 1
-    return 0 if _check_outputs(spec, plan, folder, recorded, streams, say) else 1
+    changes = [RecordedChange(one.record, one.windows, one.floors) for one in changed]
+    given = [RecordedStream(one.rows, one.times, one.late, one.records) for one in streams]
+    wanted = pa.concat_tables([plan.schema.empty_table(), *truth(plan, given, changes)])
+    return 0 if _check_outputs(list(_outputs(spec, plan, folder, recorded)), plan, wanted, streams, say) else 1
 
 
 @contextmanager
@@ -131,13 +138,10 @@ class _Output:
 
 
 def _check_outputs(
-    spec: JoinQuerySpec, plan: JoinPlan, folder: Path, recorded: Path | None, streams: list[Recording], say: Say
+    outputs: list[_Output], plan: JoinPlan, wanted: pa.Table, streams: list[Recording], say: Say
 ) -> bool:
-    outputs = list(_outputs(spec, plan, folder, recorded))
     if not any(one.stream is None for one in outputs):
         raise UserMustAct("found no file with results, wanted one; add sinks: [{file: {path: results.parquet}}]")
-    given = [RecordedStream(one.rows, one.times, one.late) for one in streams]
-    wanted = pa.concat_tables([plan.schema.empty_table(), *truth(plan, given)])
     whole = Comparison()
     for output in outputs:
         right = wanted if output.stream is None else _late_rows(streams[output.stream])

@@ -7,6 +7,7 @@ Rule 2: any other end is a crash: it is started again after a pause that doubles
 Rule 3: a child dies with the thread that started it (`--with-parent`): `start` and `look_after` belong to one thread.
 """
 
+import os
 import signal
 import subprocess
 import time
@@ -41,6 +42,8 @@ class Children:
 
     def __init__(self, say: Callable[[str], None], may_return: Callable[[str], bool]) -> None:
         self._say, self._may_return = say, may_return
+        self.environment: dict[str, str] = {}
+        """What they are told beside their flags; it can be seen by this user alone."""
         self._children: dict[str, _Child] = {}
         self.failed: str | None = None
         self.done: set[str] = set()
@@ -62,7 +65,7 @@ class Children:
 
     def start(self, name: str, command: Sequence[str]) -> None:
         """A new process of this name."""
-        self._children[name] = _Child(command, _spawn(command))
+        self._children[name] = _Child(command, self._spawn(command))
 
     def leave(self, name: str) -> None:
         """Let it end in its own time; it does not come back."""
@@ -78,7 +81,7 @@ class Children:
                 if child.is_leaving:
                     del self._children[name]
                 elif time.monotonic() >= child.back_s:
-                    child.process = _spawn(child.command)
+                    child.process = self._spawn(child.command)
             elif (code := child.process.poll()) is not None:
                 self._ended(name, child, code)
 
@@ -100,6 +103,14 @@ class Children:
             child.process, child.back_s = None, now + pause_s
             self._say(f"{how}; another one takes its place")
 
+    def _spawn(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - our own modules
+            command,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **self.environment},
+            start_new_session=True,  # Ctrl-C reaches the runner alone, which then ends the others in order
+        )
+
     def _fail(self, name: str, how: str) -> None:
         self.failed = self.failed or how
         del self._children[name]
@@ -118,14 +129,6 @@ class Children:
                 process.kill()
                 process.wait()
         self._children.clear()
-
-
-def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 - our own modules
-        command,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C reaches the runner alone, which then ends the others in order
-    )
 
 
 def _how(code: int) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 from joinery.adapters.conversations import controlling
 from joinery.adapters.process import Process
 from joinery.adapters.recording import forget_recording
-from joinery.adapters.settings import free_port
+from joinery.adapters.settings import REDIS_URL, free_port
 from joinery.adapters.sinks import open_sinks
 from joinery.adapters.sinks.file_sink import FileSink
 from joinery.adapters.tracing import tracer
@@ -35,9 +35,10 @@ from joinery.machine.facts import Fact, Received
 from joinery.machine.messages import Drain, MoveGroup, Overview
 from joinery.machine.operator import OperatorMachine
 from joinery.machine.orders import Order
-from joinery.model.errors import JoineryError, UserMustAct
+from joinery.model.errors import BadSpec, JoineryError, UserMustAct
 from joinery.model.ids import GATEWAY, OPERATOR, GroupId, WorkerId
 from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import SpecChanges, changes, restarted
 
 LAST_WORDS_S: Final = 2.0
 """How long the gateway's last overview may take after it has ended."""
@@ -83,8 +84,10 @@ class LocalRun:
     def __enter__(self) -> "LocalRun":
         try:
             self._redis.start()
+            self._children.environment[REDIS_URL] = self._redis.url
             if self._redis.goes_on:
                 self.progress.say("there is a log already: the query goes on where it was stopped")
+                self._check_file()
             elif self._record is not None:
                 forget_recording(self._record)
             self._announcement.begin()
@@ -96,6 +99,16 @@ class LocalRun:
             self.close()
             raise
         return self
+
+    def _check_file(self) -> None:
+        """A file that was edited since the query began: what it asks for may be another query."""
+        begun = self._redis.spec()
+        found = SpecChanges() if begun is None else changes(restarted(begun, self.spec), self.spec)
+        if found.refused:
+            raise BadSpec(list(found.refused))
+        if not found.is_empty:
+            fields = ", ".join(one.field for one in (*found.logged, *found.at_once))
+            self.progress.say(f"the file asks for another {fields}; joinery change {self.query.name} makes it so")
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -167,8 +180,8 @@ class LocalRun:
     def _start(self, role: str, name: str, *flags: str) -> None:
         command = [sys.executable, "-m", f"joinery.{role}", "--query", str(self.query), "--name", name]
         recording = [] if self._record is None else ["--record", str(self._record)]
-        stores = ["--redis", self._redis.url, "--keys", self._redis.keys]
-        self._children.start(name, [*command, *stores, "--with-parent", str(os.getpid()), *flags, *recording])
+        more = ["--keys", self._redis.keys, "--with-parent", str(os.getpid()), *flags, *recording]
+        self._children.start(name, [*command, *more])
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)

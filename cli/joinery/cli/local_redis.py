@@ -17,7 +17,9 @@ from typing import Final
 
 from joinery.adapters.embedded_redis import Durability, EmbeddedRedis, connect
 from joinery.adapters.redis_calls import calling, prefix_of, run_of
+from joinery.adapters.redis_spec import in_force
 from joinery.model.errors import JoineryError, TryAgain, UserMustAct
+from joinery.model.spec import JoinQuerySpec
 
 _AT_ONCE: Final = 500
 """Keys that are taken away with one call."""
@@ -71,6 +73,13 @@ class LocalRedis:
             self.goes_on = bool(client.exists(f"{prefix_of(self.keys)}head"))
         self.run = run_of(client, self.keys)
         client.close()
+
+    def spec(self) -> JoinQuerySpec | None:
+        """The spec in force of a query that goes on."""
+        client = connect(self.url)
+        found = in_force(client, self.keys)
+        client.close()
+        return found
 
     def stop(self, *, ended: bool) -> None:
         """Leave nothing behind, but the state of a query that is to go on."""

@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from joinery.cli import push, run, simulate, tail, verify
+from joinery.cli import change, push, run, simulate, stop, tail, verify
 
 app = typer.Typer(
     name="joinery",
@@ -19,6 +19,8 @@ app.command(help=run.RUN_HELP)(run.run)
 app.command(help=verify.VERIFY_HELP)(verify.verify)
 app.command(help=push.PUSH_HELP)(push.push)
 app.command(help=tail.TAIL_HELP)(tail.tail)
+app.command(help=change.CHANGE_HELP)(change.change)
+app.command(help=stop.STOP_HELP)(stop.stop)
 
 
 @app.callback()

@@ -1,5 +1,6 @@
 """`joinery push`: rows from a file or a pipe into a running query."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from joinery.adapters.security import TOKEN
 from joinery.adapters.sources.pipes import KINDS, file_batches, pipe_batches
 from joinery.cli.complaining import complaining
 from joinery.cli.running import gateway_of
@@ -22,6 +24,7 @@ PUSH_HELP = """Push rows from a file, or from standard input, into a stream of a
   zcat log.ndjson.gz | joinery push 127.0.0.1:7400 clicks -
 
 Every row is recorded when the command ends with 0. With --end the stream ends, once all its producers have said so.
+A query that asks for a token finds it in JOINERY_TOKEN.
 A push that was broken off goes on with --producer NAME --resume, with the same file: nothing is lost or sent twice.
 
 Exit codes: 0 every row is recorded, 1 the query cannot be reached or the push was stopped, 2 the rows or the words of
@@ -40,13 +43,15 @@ def push(
     resume: Annotated[bool, typer.Option("--resume", help="Leave out what is recorded under that name.")] = False,
     append: Annotated[bool, typer.Option("--append", help="These are new rows of that name.")] = False,
     kind: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(KINDS)}.")] = None,
+    tls: Annotated[Path | None, typer.Option("--tls", help="Folder with ca.crt, tls.crt, tls.key.")] = None,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a query that is not there.")] = 30.0,
 ) -> None:
     """Read, send, tell."""
     _check(file, producer, kind, resume=resume)
     talk: Producer | None = None
     try:
-        with connect(gateway_of(query), timeout=wait, patience=max(wait, 1.0)) as running:
+        token = os.environ.get(TOKEN)
+        with connect(gateway_of(query), timeout=wait, patience=max(wait, 1.0), tls=tls, token=token) as running:
             form = running.form(stream)
             talk = _open(running, stream, producer, resume=resume, append=append)
             talk.push(_telling(talk, _batches(file, kind, form)), skip=talk.recorded if resume else 0)

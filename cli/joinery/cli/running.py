@@ -1,7 +1,7 @@
 """Queries that run on this machine, by name: a small file in the user's runtime folder says where each one listens.
 
-`joinery run` writes it and takes it away; `joinery push` and `joinery tail` find the addresses there. A file whose
-process is gone is no query.
+`joinery run` writes it and takes it away; `joinery push`, `tail`, `change` and `stop` find the addresses there. A
+file whose process is gone is no query.
 """
 
 import json
@@ -64,6 +64,12 @@ class Announcement:
 
 def gateway_of(query_or_address: str) -> str:
     """The gateway's address of a query file, of a query's name, or the address itself."""
+    found = running_of(query_or_address)
+    return query_or_address if found is None else found.gateway
+
+
+def running_of(query_or_address: str) -> Running | None:
+    """The run of a query file, or of a query's name; None: it is an address."""
     found = all_running()
     path = Path(query_or_address)
     if path.suffix in (".yaml", ".yml") or path.is_file():
@@ -71,9 +77,9 @@ def gateway_of(query_or_address: str) -> str:
     else:
         matching = [one for one in found if one.name == query_or_address]
         if not matching and ":" in query_or_address:
-            return query_or_address
+            return None
     if len(matching) == 1:
-        return matching[0].gateway
+        return matching[0]
     there = ", ".join(f"{one.name} at {one.gateway}" for one in found) or "none"
     wrong = "more than one running query" if matching else "no running query"
     raise UserMustAct(

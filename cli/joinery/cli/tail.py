@@ -3,15 +3,18 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, BinaryIO, Final, Protocol
 
 import pyarrow as pa
 import typer
 
+from joinery.adapters.security import TOKEN, Security
 from joinery.adapters.sinks.formats import CsvFormat, NdjsonFormat
 from joinery.cli.complaining import complaining
 from joinery.cli.running import gateway_of
-from joinery.client import Results, Unreachable, connect
+from joinery.client import Query, Results, Unreachable
+from joinery.client.query import QueryTalk
 from joinery.client.talks import NoGateway, describe
 from joinery.model.errors import UserMustAct
 
@@ -21,7 +24,8 @@ TAIL_HELP = """Print the committed results of a running query: those that are ke
   joinery tail 127.0.0.1:7400 --format arrow > results.arrows
 
 ADDRESS is a query file, a query's name, or HOST:PORT of its gateway or collector. At the end the last token is printed
-to standard error; --token goes on after it, without a gap or a repeated row.
+to standard error; --token goes on after it, without a gap or a repeated row. A query that asks its clients for a token
+finds it in JOINERY_TOKEN.
 
 Exit codes: 0 all that was asked for is printed, 1 the query cannot be reached any more or the command was stopped, 2
 the token or the words of the command do not fit.
@@ -84,6 +88,7 @@ def tail(
     token: Annotated[str | None, typer.Option("--token", help="Go on after this one.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the query ends.")] = False,
     kind: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMS)}.")] = "ndjson",
+    tls: Annotated[Path | None, typer.Option("--tls", help="Folder with ca.crt, tls.crt, tls.key.")] = None,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a query that is not there.")] = 30.0,
 ) -> None:
     """Subscribe, print, tell the token."""
@@ -91,7 +96,8 @@ def tail(
         raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(FORMS)}; choose one")
     results, code = None, 0
     try:
-        results = _subscribe(gateway_of(address), token, wait, follow=follow)
+        security = Security.read(tls, os.environ.get(TOKEN))
+        results = _subscribe(gateway_of(address), token, wait, security, follow=follow)
         _print(results, FORMS[kind](), sys.stdout.buffer)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nobody complains at the exit
@@ -108,13 +114,14 @@ def tail(
     raise typer.Exit(code)
 
 
-def _subscribe(address: str, token: str | None, wait_s: float, *, follow: bool) -> Results:
+def _subscribe(address: str, token: str | None, wait_s: float, security: Security, *, follow: bool) -> Results:
     """Of the query whose gateway is there, or straight from its collector."""
+    patience_s = max(wait_s, 1.0)
     try:
-        describe(address, wait_s)
+        describe(address, wait_s, security)
     except NoGateway:
-        return Results.at(address, token, follow=follow, patience=max(wait_s, 1.0))
-    return connect(address, timeout=wait_s, patience=max(wait_s, 1.0)).results(token, follow=follow)
+        return Results.at(address, token, follow=follow, patience=patience_s, security=security)
+    return Query(QueryTalk.at(address, wait_s, patience_s, security)).results(token, follow=follow)
 
 
 def _print(results: Results, form: _Form, out: BinaryIO) -> None:

@@ -2,19 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
 
+from joinery.adapters.security import Security
 from joinery.client.frames import Frame
 from joinery.client.query import PATIENCE_S, QueryTalk
 from joinery.client.talks import ProducerTalk, ResultsTalk
 from joinery.client.watched import afinish
 
 
-async def connect_async(address: str, *, timeout: float = 30.0, patience: float = PATIENCE_S) -> "AsyncQuery":
-    """The running query whose gateway is at this address."""
-    return AsyncQuery(await asyncio.to_thread(QueryTalk.at, address, timeout, patience))
+async def connect_async(
+    address: str,
+    *,
+    timeout: float = 30.0,
+    patience: float = PATIENCE_S,
+    tls: Path | str | None = None,
+    token: str | None = None,
+) -> "AsyncQuery":
+    """The running query whose gateway is at this address; as `connect`."""
+    return AsyncQuery(await asyncio.to_thread(QueryTalk.at, address, timeout, patience, Security.read(tls, token)))
 
 
 class AsyncQuery:

@@ -13,7 +13,7 @@ class Unreachable(TryAgain):
 
 
 class Refused(UserMustAct):
-    """The gateway did not take a batch or a producer, for the reason that it gives."""
+    """The other side did not take a batch, a producer, a token or a certificate, for the reason that it gives."""
 
 
 class ResultsGone(UserMustAct):

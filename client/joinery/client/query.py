@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from joinery.adapters.security import PLAIN, Security
 from joinery.client.errors import Unreachable
 from joinery.client.talks import NoGateway, ProducerTalk, ResultsTalk, describe
 from joinery.machine.messages import Description
@@ -16,8 +17,9 @@ PATIENCE_S: Final = 30.0
 class QueryTalk:
     """A query that was found at an address."""
 
-    def __init__(self, address: str, description: Description, patience_s: float) -> None:
+    def __init__(self, address: str, description: Description, patience_s: float, security: Security) -> None:
         self.address, self.description, self._patience_s = address, description, patience_s
+        self._security = security
         self.producers: dict[str, ProducerTalk] = {}
         """Those of `push`, by stream."""
         self._open: list[ProducerTalk | ResultsTalk] = []
@@ -25,10 +27,10 @@ class QueryTalk:
         """Opened before the first end, so that the query does not end before its results are asked for."""
 
     @staticmethod
-    def at(address: str, timeout_s: float, patience_s: float) -> "QueryTalk":
+    def at(address: str, timeout_s: float, patience_s: float, security: Security = PLAIN) -> "QueryTalk":
         """The query whose gateway is there; `Unreachable` if there is none."""
         try:
-            return QueryTalk(address, describe(address, timeout_s), patience_s)
+            return QueryTalk(address, describe(address, timeout_s, security), patience_s, security)
         except NoGateway as error:
             remedy = "name the gateway's address, which joinery run prints"
             raise Unreachable(address, "somebody who takes no rows", remedy) from error
@@ -43,7 +45,7 @@ class QueryTalk:
 
     def producer(self, stream: str, name: str | None) -> ProducerTalk:
         """A new producer."""
-        talk = ProducerTalk(self.address, self.form(stream), name, self._patience_s)
+        talk = ProducerTalk(self.address, self.form(stream), name, self._patience_s, self._security)
         self._open.append(talk)
         return talk
 
@@ -69,7 +71,7 @@ class QueryTalk:
                 f"found no address of results at {self.address}, wanted one; read them from the collector: "
                 "joinery.client.Results.at(address)"
             )
-        talk = ResultsTalk(address, token, self._patience_s, only_kept=not follow)
+        talk = ResultsTalk(address, token, self._patience_s, only_kept=not follow, security=self._security)
         self._open.append(talk)
         return talk
 

@@ -1,10 +1,12 @@
 """The client for programs with threads: calls wait."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
 
+from joinery.adapters.security import PLAIN, Security
 from joinery.client.frames import Frame
 from joinery.client.query import PATIENCE_S, QueryTalk
 from joinery.client.talks import ProducerTalk, ResultsTalk
@@ -12,12 +14,20 @@ from joinery.client.watched import finish
 from joinery.partition.format import StreamFormat
 
 
-def connect(address: str, *, timeout: float = 30.0, patience: float = PATIENCE_S) -> "Query":
+def connect(
+    address: str,
+    *,
+    timeout: float = 30.0,
+    patience: float = PATIENCE_S,
+    tls: Path | str | None = None,
+    token: str | None = None,
+) -> "Query":
     """The running query whose gateway is at this address, such as 127.0.0.1:7400.
 
     `timeout`: seconds to wait for it now; `patience`: seconds that a connection may be down later on.
+    `tls`: folder with ca.crt, tls.crt and tls.key, for a query with TLS; `token`: what the query asks of its clients.
     """
-    return Query(QueryTalk.at(address, timeout, patience))
+    return Query(QueryTalk.at(address, timeout, patience, Security.read(tls, token)))
 
 
 class Query:
@@ -128,9 +138,16 @@ class Results:
         self._talk = talk
 
     @staticmethod
-    def at(address: str, token: str | None = None, *, follow: bool = True, patience: float = PATIENCE_S) -> "Results":
-        """Straight from a collector."""
-        return Results(ResultsTalk(address, token, patience, only_kept=not follow))
+    def at(
+        address: str,
+        token: str | None = None,
+        *,
+        follow: bool = True,
+        patience: float = PATIENCE_S,
+        security: Security = PLAIN,
+    ) -> "Results":
+        """Straight from a collector; after this token of results."""
+        return Results(ResultsTalk(address, token, patience, only_kept=not follow, security=security))
 
     @property
     def token(self) -> str | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from joinery.adapters.codec import WireError
 from joinery.adapters.conversations import Conversation, ingesting, subscribing
 from joinery.adapters.links import OPTIONS, Line
+from joinery.adapters.security import PLAIN, Security, diagnosis
 from joinery.client.errors import Refused, ResultsGone, Unreachable
 from joinery.client.frames import Frame, pieces_of
 from joinery.client.watched import Steps, Wait, Watched
@@ -26,17 +27,22 @@ _AHEAD: Final = 4
 """Batches that are offered before the machine has seen them."""
 AGAIN_S: Final = 0.1
 """Between two questions to somebody who went away."""
+ASK_S: Final = 1.0
+"""A connection that takes longer is looked at: perhaps it is refused."""
 
 
 class ProducerTalk:
     """One producer of one stream."""
 
-    def __init__(self, address: str, form: StreamFormat, name: str | None, patience_s: float) -> None:
+    def __init__(
+        self, address: str, form: StreamFormat, name: str | None, patience_s: float, security: Security = PLAIN
+    ) -> None:
         self.form = form
         self.rows = 0
         """Rows that were offered here."""
         self.machine = ProducerMachine(form.index, None if name is None else ProducerId(name))
-        self.watched = Watched(self.machine, GATEWAY, address, ingesting(), patience_s, f"producer of {form.name}")
+        called = f"producer of {form.name}"
+        self.watched = Watched(self.machine, GATEWAY, address, ingesting(), patience_s, called, security)
         self._ended = False
 
     def open(self) -> Steps[int]:
@@ -98,9 +104,11 @@ class ProducerTalk:
 class ResultsTalk:
     """Committed results, delivery by delivery."""
 
-    def __init__(self, address: str, token: str | None, patience_s: float, *, only_kept: bool) -> None:
+    def __init__(
+        self, address: str, token: str | None, patience_s: float, *, only_kept: bool, security: Security = PLAIN
+    ) -> None:
         self.machine = SubscriberMachine(None if token is None else read_token(token), only_kept=only_kept)
-        self.watched = Watched(self.machine, COLLECTOR, address, _subscribing(), patience_s, "results")
+        self.watched = Watched(self.machine, COLLECTOR, address, _subscribing(), patience_s, "results", security)
         self.token = token
         """After the last batch that was taken."""
         self.schema: pa.Schema | None = None
@@ -149,21 +157,22 @@ class _BrokenOff(Exception):
     """Whoever was there went away in the middle."""
 
 
-def describe(address: str, timeout_s: float) -> Description:
+def describe(address: str, timeout_s: float, security: Security = PLAIN) -> Description:
     """What the query at this address wants and gives; a gateway that dies before it has answered may come back."""
     until_s = time.monotonic() + timeout_s
     while True:
         try:
-            return _describe(address, timeout_s, until_s - time.monotonic())
+            return _describe(address, timeout_s, until_s, security)
         except _BrokenOff as error:
             if time.monotonic() + AGAIN_S > until_s:
                 raise Unreachable(address, str(error)) from error
             time.sleep(AGAIN_S)
 
 
-def _describe(address: str, timeout_s: float, left_s: float) -> Description:
+def _describe(address: str, timeout_s: float, until_s: float, security: Security) -> Description:
     talk = ingesting()
-    with grpc.insecure_channel(address, options=OPTIONS) as channel:
+    with security.channel(address, OPTIONS) as channel:
+        _connect(channel, address, until_s, security)
         method = channel.stream_stream(
             f"/{talk.service}/{talk.method}",
             request_serializer=talk.encode_up,
@@ -172,7 +181,9 @@ def _describe(address: str, timeout_s: float, left_s: float) -> Description:
         asking = Line()
         asking.send(Describe())  # and nothing more, but the connection stays open until the answer is here
         try:
-            answer = next(method(iter(asking), timeout=left_s, wait_for_ready=True), None)
+            left_s = max(0.0, until_s - time.monotonic())
+            call = method(iter(asking), timeout=left_s, metadata=security.metadata, wait_for_ready=True)
+            answer = next(call, None)
         except WireError as error:
             raise Unreachable(address, f"an answer that cannot be read ({error})") from error
         except grpc.RpcError as error:
@@ -185,10 +196,28 @@ def _describe(address: str, timeout_s: float, left_s: float) -> Description:
     raise Unreachable(address, why, "run the same version of Joinery everywhere")
 
 
+def _connect(channel: grpc.Channel, address: str, until_s: float, security: Security) -> None:
+    """Until the channel is up, or the time; a server that is there and does not want us is an error at once."""
+    ready = grpc.channel_ready_future(channel)
+    try:
+        while (left_s := until_s - time.monotonic()) > 0:
+            try:
+                ready.result(timeout=min(left_s, ASK_S))
+            except grpc.FutureTimeoutError:
+                if (why := diagnosis(address, security)) is not None:
+                    raise Refused(f"{address}: {why}") from None
+            else:
+                return
+    finally:
+        ready.cancel()
+
+
 def _told(address: str, error: grpc.RpcError, timeout_s: float) -> Exception:
     code = error.code()
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return NoGateway(address)
+    if code in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+        return Refused(f"{address}: {error.details()}")
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable(address, f"nobody for {timeout_s:g} s")
     why = f"{code.name.lower()} ({error.details()})"

@@ -15,8 +15,9 @@ from uuid import uuid4
 
 from joinery.adapters.conversations import Conversation
 from joinery.adapters.process import Process
+from joinery.adapters.security import PLAIN, Security
 from joinery.adapters.shell import Machine
-from joinery.client.errors import Unreachable
+from joinery.client.errors import Refused, Unreachable
 from joinery.machine.calls import Calls
 from joinery.machine.facts import Connected, Consumed, Disconnected, Fact, Offered
 from joinery.machine.orders import Order
@@ -31,9 +32,16 @@ class Watched:
     """Runs a machine against one peer, between `start` and `close`."""
 
     def __init__(
-        self, machine: Machine, peer: Peer, address: str, talk: Conversation, patience_s: float, name: str
+        self,
+        machine: Machine,
+        peer: Peer,
+        address: str,
+        talk: Conversation,
+        patience_s: float,
+        name: str,
+        security: Security = PLAIN,
     ) -> None:
-        self.address, self.patience_s = address, patience_s
+        self.address, self.patience_s, self._peer = address, patience_s, peer
         self.pending = 0
         """Facts that were told and not yet handled."""
         self.crashed: BaseException | None = None
@@ -41,7 +49,7 @@ class Watched:
         self._changed = threading.Condition()
         self._listeners: dict[int, Callable[[], None]] = {}
         self._down_since: float | None = time.monotonic()
-        self._process = Process(self, Calls(instance=f"{name}/{uuid4().hex[:12]}"))
+        self._process = Process(self, Calls(instance=f"{name}/{uuid4().hex[:12]}"), security=security)
         self._process.dial(peer, lambda: address, talk)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -73,6 +81,8 @@ class Watched:
         """Whether there is still something to wait for."""
         if self.crashed is not None:
             raise self.crashed
+        if (refused := self._process.refused(self._peer)) is not None:
+            raise Refused(f"{self.address}: {refused}")
         down = self._down_since
         if down is not None and self._thread.is_alive() and time.monotonic() - down > self.patience_s:
             raise Unreachable(self.address, f"nobody for {self.patience_s:g} s")

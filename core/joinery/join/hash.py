@@ -99,6 +99,9 @@ class HashMethod:
     def shape(self, group: GroupId, directory: tuple[int, ...]) -> None:
         """Nothing to do: one index serves all groups, whatever they were split into elsewhere."""
 
+    def retune(self, theta_bytes: int | None) -> None:
+        """Nothing to do: there are no mini-groups."""
+
     def drop(self, group: GroupId) -> None:
         """Dead rows go with their blocks; groups that come and go must not pile them up until the next batch."""
         del group

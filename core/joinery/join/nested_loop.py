@@ -103,6 +103,10 @@ class NestedLoopMethod:
         self._directories[group] = Directory([(self._new_mini(group), depth, first) for depth, first in shape])
         self._flatten()
 
+    def retune(self, theta_bytes: int | None) -> None:
+        """Each group is split or merged by it when it next gets or loses rows."""
+        self._theta = theta_bytes
+
     def drop(self, group: GroupId) -> None:
         self.shape(group, ())
 

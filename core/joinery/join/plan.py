@@ -86,9 +86,14 @@ class JoinPlan:
             filter=compile_predicate(parse(spec.filter), types) if spec.filter else None,
             method=spec.join.method,
             partitions=spec.partitions,
-            theta_bytes=spec.fine_tuning.theta if spec.fine_tuning.enabled else None,
+            theta_bytes=JoinPlan.theta_of(spec),
             block_bytes=spec.fine_tuning.block,
         )
+
+    @staticmethod
+    def theta_of(spec: JoinQuerySpec) -> int | None:
+        """θ in bytes; None: no fine tuning."""
+        return spec.fine_tuning.theta if spec.fine_tuning.enabled else None
 
 
 def _formats(spec: JoinQuerySpec) -> tuple[StreamFormat, ...]:

@@ -45,5 +45,8 @@ class Method(Protocol):
     def drop(self, group: GroupId) -> None:
         """Forget a group whose rows are dead."""
 
+    def retune(self, theta_bytes: int | None) -> None:
+        """Other mini-groups from now on; None: none are made any more."""
+
     def bytes_held(self) -> int:
         """Memory of rows and index."""

@@ -45,9 +45,9 @@ class Calls:
 
     def _open_log(self, order: orders.OpenLog) -> Fact:
         log = _there(self.log)
-        term = log.open(order.first, order.instance)
+        term = log.open(order.first, order.instance, order.spec)
         head, records = log.read()
-        return facts.GatewayOpened(term, head, tuple(records), log.read_map())
+        return facts.GatewayOpened(term, head, tuple(records), log.read_map(), log.read_spec())
 
     def _append(self, order: orders.AppendRecord) -> Fact:
         _there(self.log).append(order.term, order.number, order.record)
@@ -62,6 +62,10 @@ class Calls:
     def _write_map(self, order: orders.WriteMap) -> Fact:
         _there(self.log).write_map(order.term, order.map)
         return facts.MapWritten(MapVersion(order.map["version"]))
+
+    def _write_spec(self, order: orders.WriteSpec) -> Fact:
+        _there(self.log).write_spec(order.term, order.kept)
+        return facts.SpecWritten(order.kept)
 
     def _open_commits(self, order: orders.OpenCommits) -> Fact:
         return facts.CollectorOpened(*_there(self.commits).open(order.instance))
@@ -110,6 +114,7 @@ _CALLS: Final[dict[type, Callable[[Calls, Any], Fact | None]]] = {
     orders.AppendRecord: Calls._append,
     orders.TrimLog: Calls._trim_log,
     orders.WriteMap: Calls._write_map,
+    orders.WriteSpec: Calls._write_spec,
     orders.OpenCommits: Calls._open_commits,
     orders.RecoverSinks: Calls._recover_sinks,
     orders.KeepResults: Calls._keep,

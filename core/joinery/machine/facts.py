@@ -17,6 +17,7 @@ from joinery.machine.log import Head, Record
 from joinery.machine.messages import Exchange, Message
 from joinery.machine.ports import Chain, Commit, Kept, Receipt
 from joinery.model.ids import GroupId, MapVersion, Peer, RecordNo, Term
+from joinery.model.spec_change import KeptSpec
 from joinery.partition.map import StoredMap
 
 
@@ -63,6 +64,15 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasWanted:
+    """A person says how many workers there should be, and until when reports decide nothing."""
+
+    replicas: int
+    until_ns: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class Consumed:
     """The program that uses the client has taken so many deliveries."""
 
@@ -80,6 +90,8 @@ class GatewayOpened:
     head: Head
     records: tuple[tuple[RecordNo, Record], ...]
     map: StoredMap | None
+    spec: KeptSpec | None = None
+    """The spec in force; None: it was never changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,13 @@ class MapWritten:
     """The map of this version is durable."""
 
     version: MapVersion
+
+
+@dataclass(frozen=True, slots=True)
+class SpecWritten:
+    """The spec in force is durable."""
+
+    kept: KeptSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +254,12 @@ Fact: TypeAlias = (
     | Disconnected
     | Received
     | Offered
+    | ReplicasWanted
     | Consumed
     | GatewayOpened
     | Appended
     | MapWritten
+    | SpecWritten
     | Fenced
     | CollectorOpened
     | SinksReady

@@ -10,6 +10,7 @@ What it decides is divided over parts that know nothing of each other's insides;
     moving     planned moves and drains
     trimming   what nobody can ask for again
     losing     damaged checkpoints, and groups that stop because of them
+    changing   changes of the running query; tuning: who goes by which setting
 
 Rule 1: one append at a time; what comes meanwhile is the next record (group commit). Producers are acknowledged, and
         workers served, only after a record is durable.
@@ -24,15 +25,18 @@ import numpy as np
 from joinery.join.plan import JoinPlan
 from joinery.machine import facts, messages, orders
 from joinery.machine.backlog import Backlog
+from joinery.machine.changing import Changing
 from joinery.machine.facts import Fact
 from joinery.machine.intake import NO_STREAM, Cut, Intake, first_head
 from joinery.machine.losing import Losses
 from joinery.machine.moving import Moves
+from joinery.machine.opening import open_session
 from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
 from joinery.machine.reorganizing import Reorganizing
 from joinery.machine.serving import Serving
 from joinery.machine.trimming import Trimming
+from joinery.machine.tuning import Tuning, lost_after_ns
 from joinery.machine.watching import Watch
 from joinery.machine.workforce import Workforce
 from joinery.model.errors import Bug, require
@@ -41,21 +45,18 @@ from joinery.model.spec import JoinQuerySpec
 
 MAX_UNSENT_BYTES: Final = 64 << 20
 """No record is cut while so many bytes wait for workers: producers wait for their acknowledgements instead."""
-FENCED: Final = "this session is fenced: another one was opened under its name; stop"
-LOST_AFTER: Final = 1.5
-"""A worker that was silent for so many reorganization epochs is lost."""
 
 
 class GatewayMachine:
     """Decides what the gateway does."""
 
     def __init__(self, spec: JoinQuerySpec, results_address: str | None = None) -> None:
-        self.spec, self.plan = spec, JoinPlan.of(spec)
+        self.plan = JoinPlan.of(spec)
         self.description = messages.Description(self.plan.formats, self.plan.schema, results_address)
         self.term, self.instance = Term(0), ""
         self.intake = Intake(spec, self.plan)
         self.backlog = Backlog(spec.partitions, RecordNo(0))
-        self.workforce = Workforce(spec.worker.buffer, int(LOST_AFTER * spec.epochs.reorganization))
+        self.workforce = Workforce(spec.worker.buffer, lost_after_ns(spec))
         self.placement = Placement(spec.partitions, self.workforce)
         self.serving = Serving(spec, self.placement)
         self.moves = Moves(self.placement, spec.scaling.max_parallel_moves)
@@ -63,6 +64,8 @@ class GatewayMachine:
         self.reorganizing = Reorganizing(spec, self.placement, self.moves)
         self.watch = Watch(spec, self.placement, self.serving, self.moves)
         self.losses = Losses(self.placement, self.trimming, self.moves, self.watch)
+        tuning = Tuning(self.intake, self.workforce, self.serving, self.moves, self.reorganizing, self.watch)
+        self.changing = Changing(spec, tuning)
         self.finished = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
@@ -74,6 +77,10 @@ class GatewayMachine:
         self._map_of_slots = 0
 
     @property
+    def spec(self) -> JoinQuerySpec:
+        return self.changing.spec
+
+    @property
     def is_open(self) -> bool:
         return self.term > 0
 
@@ -81,7 +88,7 @@ class GatewayMachine:
         """What to do about a fact."""
         if isinstance(fact, facts.Started):
             self.instance = fact.instance
-            return [orders.OpenLog(first_head(self.spec), fact.instance)]
+            return [orders.OpenLog(first_head(self.spec), fact.instance, self.spec)]
         if isinstance(fact, facts.GatewayOpened):
             return self._open(fact, now_ns)
         if isinstance(fact, facts.Fenced):
@@ -111,6 +118,8 @@ class GatewayMachine:
                 made = self.placement.written(fact.version, now_ns)
                 self.workforce.expect(self.placement.map.workers if self.placement.map else (), now_ns)
                 return made
+            case facts.SpecWritten():
+                return self.changing.written(fact.kept, self.term, now_ns)
             case _:
                 raise Bug(f"a gateway cannot use {type(fact).__name__}")
 
@@ -130,6 +139,7 @@ class GatewayMachine:
             self.watch.stamped(number, record)
         for cut in cuts:
             self._recorded(cut)
+        self.changing.opened(fact.spec, now_ns)
         early, self._early = self._early, []
         made = [order for one in early for order in self._dispatch(one, now_ns)]
         return made + self._tick(now_ns) + self._after(now_ns)
@@ -178,7 +188,7 @@ class GatewayMachine:
     def _found_map(self, now_ns: int) -> list[Order]:
         """The first map, once the workers that were asked for are there, or some are and time has passed."""
         up = self.workforce.up()
-        waited = now_ns - self._opened_ns > LOST_AFTER * self.spec.epochs.reorganization
+        waited = now_ns - self._opened_ns > lost_after_ns(self.spec)
         if self.placement.map is not None or not self.placement.is_settled or not up:
             return []
         return self.placement.found(up) if len(up) >= self.spec.replicas or waited else []
@@ -197,8 +207,8 @@ class GatewayMachine:
 
     def _connected(self, peer: Peer) -> list[Order]:
         made = self._disconnected(peer)
-        self.watch.is_watched |= peer == OPERATOR
-        return made  # an older connection, if there was one, is gone; hellos come next
+        self.watch.is_watched |= peer == OPERATOR  # an older connection, if there was one, is gone; hellos come next
+        return made + (self.changing.tell(peer, self.term) if peer == OPERATOR else [])
 
     def _disconnected(self, peer: Peer) -> list[Order]:
         self.watch.disconnected(peer)
@@ -217,12 +227,12 @@ class GatewayMachine:
             worker = None  # it was drained or given up; it must introduce itself again
         match message:
             case messages.Open():
-                return self._open_session(peer, message, now_ns)
+                return open_session(self.intake, peer, message, self.term, now_ns)
             case messages.Describe():
                 return [Send(peer, self.description)]
             case messages.Push():
                 answer = self.intake.sessions.push(peer, message, self.intake.head, now_ns)
-                return [] if answer is None else [_answer(peer, answer)]
+                return [] if answer is None else [orders.answer_to(peer, answer)]
             case messages.WorkerHello():
                 return self._hello(peer, message, now_ns)
             case messages.CollectorHello():
@@ -244,6 +254,8 @@ class GatewayMachine:
             case messages.ChangeSpec():
                 self.intake.change_spec(message)
                 return []
+            case messages.ChangeQuery() | messages.EndStreams():
+                return self.changing.asked(peer, message, self.term)
             case messages.Drain() | messages.MoveGroup():
                 return self.reorganizing.asked(message, self.term)
             case _ if worker is not None:
@@ -260,14 +272,6 @@ class GatewayMachine:
         away: list[Order] = [orders.Disconnect(older)] if older not in (None, peer) else []
         return [*away, *self.placement.tell_collector(), self.watch.ping(peer, now_ns)]
 
-    def _open_session(self, peer: Peer, message: messages.Open, now_ns: int) -> list[Order]:
-        older = self.intake.sessions.peer_of((message.stream, message.name)) if message.name else None
-        answer = self.intake.sessions.open(peer, message, self.intake.head, self.term, now_ns)
-        made: list[Order] = [] if answer is None else [Send(peer, answer)]
-        if isinstance(answer, messages.Opened) and older not in (None, peer):
-            made.append(Send(older, messages.Refuse(None, FENCED)))  # what it has waiting is dropped: it must know
-        return made
-
     # --- workers
 
     def _hello(self, peer: Peer, message: messages.WorkerHello, now_ns: int) -> list[Order]:
@@ -282,6 +286,7 @@ class GatewayMachine:
         mine, made = self.placement.hello(message.worker, message.holdings, now_ns)
         rightly = np.isin(message.holdings.groups, mine)
         self.trimming.owned(message.holdings.groups[rightly], message.holdings.tags[rightly])
+        away += self.changing.tell(peer, self.term)
         return [*away, *made, *self._found_map(now_ns), self.watch.ping(peer, now_ns)]
 
     def _from_worker(self, worker: WorkerId, message: messages.Message, now_ns: int) -> list[Order]:
@@ -301,6 +306,7 @@ class GatewayMachine:
                 current = np.isin(message.groups, self.placement.served_by(worker))
                 current &= self.placement.terms_of(message.groups) == message.versions
                 self.trimming.tagged(message.groups[current], message.tags[current])
+                self.watch.checkpointed_ns = now_ns
                 return self.moves.checkpointed(message.groups[current], self.term)
             case messages.Preloaded():
                 return self.moves.preloaded(worker, message.groups, message.tags)
@@ -341,8 +347,9 @@ class GatewayMachine:
             if (peer := self.intake.sessions.peer_of(key)) is not None:
                 made.append(orders.SendAcknowledge(peer, messages.Acknowledge(sequence, number)))
         for peer, message in self.intake.sessions.written():
-            made += self._open_session(peer, message, now_ns)
+            made += open_session(self.intake, peer, message, self.term, now_ns)
         made += [Send(peer, refused) for peer, refused in self.intake.sessions.refuse_ended(cut.head)]
+        made += self.changing.recorded(cut, self.term)
         return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
 
     def _recorded(self, cut: Cut) -> None:
@@ -369,7 +376,8 @@ class GatewayMachine:
         if not self.watch.is_watched:
             return []
         load = self.reorganizing.load()
-        view = self.watch.overview(load, self.intake.head, self.backlog, now_ns, is_last=is_last)
+        rejected = self.intake.sessions.rejections
+        view = self.watch.overview(load, self.intake.head, self.backlog, now_ns, rejected=rejected, is_last=is_last)
         return [Send(OPERATOR, view)]
 
     def _finish(self, now_ns: int) -> list[Order]:
@@ -384,9 +392,3 @@ class GatewayMachine:
         served = self.placement.phase == Phase.SERVED
         require(bool((self.placement.sent[served] <= self.backlog.last).all()), "a group was sent what is not recorded")
         require(bool((self.trimming.trim <= self.placement.committed).all()), "trimmed past what is committed")
-
-
-def _answer(peer: Peer, answer: messages.Acknowledge | messages.Refuse) -> Order:
-    if isinstance(answer, messages.Acknowledge):
-        return orders.SendAcknowledge(peer, answer)
-    return Send(peer, answer)

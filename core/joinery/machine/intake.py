@@ -4,8 +4,9 @@ Rule 1: a record takes what waits, in the order in which it came. Late rows are 
         them and by the watermark of the record before (`window.watermark`), so the cut of records decides nothing else.
 Rule 2: alignment. A producer whose greatest recorded time is more than `alignment` above the smallest watermark waits.
         Streams that ended or have no live producer do not count. One that waits for us is not silent.
-Rule 3: a record without rows is written when a producer joined, fell silent or ended, the spec changed, or a watermark
-        would rise by itself (the clock of a stream with arrival time, a lateness that was made smaller).
+Rule 3: a record without rows is written when a producer joined, fell silent or ended, the spec changed, all streams
+        shall end, or a watermark would rise by itself (the clock of a stream with arrival time, a lateness that was
+        made smaller).
 Rule 4: what follows from a record (`_follow`) is the same when it is written and when it is read again.
 """
 
@@ -62,11 +63,17 @@ class Intake:
         self.release = Release(plan.streams)
         self.sessions = Sessions(plan)
         self._change: ChangeSpec | None = None
+        self.is_ending = False
+        """Whether the next record ends every stream: somebody has said so."""
         self._told_ns = 0
         """When the last record was cut."""
         self._opened_ns = 0
         """Since when those who were live before a restart have been silent."""
         self._quiet_ns = spec.epochs.reorganization // 4
+
+    def retune(self, spec: JoinQuerySpec) -> None:
+        """Settings that are not logged; windows and lateness are those of the log."""
+        self.spec, self._quiet_ns = spec, spec.epochs.reorganization // 4
 
     # --- restart
 
@@ -129,7 +136,7 @@ class Intake:
         chosen = self._choose(only)
         if self._change is not None and self._change.version != len(self.head.changes) + 1:
             self._change = None  # told twice
-        if not (entries or chosen or self._change or self._would_rise(now_ns)):
+        if not (entries or chosen or self._change or self.is_ending or self._would_rise(now_ns)):
             return None
         self._told_ns = now_ns
         record, tuples = self._decide(term, now_ns, entries, chosen)
@@ -180,6 +187,8 @@ class Intake:
         left = {key for key in known if not self._has_ended(key)} - ending
         over = [s for s in range(self.plan.streams) if any(key[0] == s for key in ending)]
         closed = [s for s in over if not any(key[0] == s for key in left)]
+        if self.is_ending:
+            closed = [stream for stream, clock in enumerate(self.head.clocks) if not clock.ended]
         return [*(log.ProducerEnded(*key) for key in sorted(ending)), *(log.StreamEnded(stream) for stream in closed)]
 
     def _watermarks(self, clocks: list[StreamClock], entries: list[Entry], stamp: int) -> tuple[int, ...]:
@@ -292,6 +301,10 @@ def _latest(tuples: list[TupleBatch]) -> int:
 def first_head(spec: JoinQuerySpec) -> Head:
     """What the first record builds on."""
     clocks = tuple(StreamClock(stream.lateness) for stream in spec.streams)
-    timeouts = tuple(NEVER if stream.idle_timeout is None else stream.idle_timeout for stream in spec.streams)
     counts = (0,) * len(clocks) if spec.has_count_window else ()
-    return Head(RecordNo(0), clocks, (0,) * len(clocks), timeouts, counts=counts)
+    return Head(RecordNo(0), clocks, (0,) * len(clocks), idle_timeout_ns(spec), counts=counts)
+
+
+def idle_timeout_ns(spec: JoinQuerySpec) -> tuple[int, ...]:
+    """Of every stream; `NEVER` if it has none."""
+    return tuple(NEVER if stream.idle_timeout is None else stream.idle_timeout for stream in spec.streams)

@@ -15,7 +15,7 @@ assigned (another chain, a change of the windows, other mini-groups) is thrown a
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from joinery.machine.orders import (
     PrepareGroup,
     RestoreGroup,
     TakeIncrements,
+    TuneJoin,
 )
 from joinery.model.errors import require
 from joinery.model.ids import GroupId, RecordNo
@@ -98,6 +99,14 @@ class JoinModule:
                     self._drop(group)
             case MeasureState():
                 yield self._measure()
+            case TuneJoin():
+                self._retune(order.theta_bytes)
+
+    def _retune(self, theta_bytes: int | None) -> None:
+        """Groups are split and merged by another θ, each when it next gets or loses rows."""
+        self.plan = replace(self.plan, theta_bytes=theta_bytes)
+        for lane in self._lanes.values():
+            lane.join.method.retune(theta_bytes)
 
     # --- joining
 

@@ -19,6 +19,8 @@ from joinery.machine.log import BEFORE_ALL, Head, Record
 from joinery.machine.ports import Chain, Commit, Damage, Stale
 from joinery.model.errors import Bug, require
 from joinery.model.ids import GroupId, MapVersion, RecordNo, Term
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import KeptSpec
 from joinery.partition.map import StoredMap
 
 
@@ -68,8 +70,9 @@ class MemoryLog:
         self._first_of_term = RecordNo(0)
         """The first record that the newest term may write."""
         self._map: StoredMap | None = None
+        self._spec: KeptSpec | None = None
 
-    def open(self, first: Head, instance: str) -> Term:
+    def open(self, first: Head, instance: str, spec: JoinQuerySpec | None = None) -> Term:  # noqa: ARG002
         before, term = self._terms.newest, self._terms.open(instance)
         if self._head is None:
             self._head, self._next = first, first.next_record
@@ -107,6 +110,13 @@ class MemoryLog:
 
     def read_map(self) -> StoredMap | None:
         return None if self._map is None else _copy_of(self._map)
+
+    def write_spec(self, term: Term, kept: KeptSpec) -> None:
+        self._terms.check(term)
+        self._spec = kept
+
+    def read_spec(self) -> KeptSpec | None:
+        return self._spec
 
     def _opened(self) -> Head:
         require(self._head is not None, "the log was never opened; call open first")

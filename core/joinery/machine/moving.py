@@ -5,7 +5,8 @@
 
 Waiting for the commit makes the hand-over short: the consumer starts at the preloaded tag and joins little again.
 A commit may be a long time coming (output in order waits for every stream): after `PATIENCE` epochs the group goes as
-a lost one would, from its newest committed tag, and joins more again; else a drain could wait for ever. A move whose supplier or consumer goes away is given up; nothing has happened yet, but a consumer that is still there
+a lost one would, from its newest committed tag, and joins more again; else a drain could wait for ever.
+A move whose supplier or consumer goes away is given up; nothing has happened yet, but a consumer that is still there
 holds what it has preloaded, and is told to let it go, unless the group comes to it in another way. Drains are many
 moves at once, bound by `maxParallelMoves`.
 """
@@ -21,7 +22,6 @@ from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
 from joinery.model.ids import GroupId, Term, WorkerId
 from joinery.model.tuples import I64Array, as_vector
-
 
 PATIENCE: Final = 5
 """Reorganization epochs that a preloaded group waits for its commit."""
@@ -51,7 +51,7 @@ class Moves:
     """The moves under way and those that wait for their turn."""
 
     def __init__(self, placement: Placement, max_parallel: int) -> None:
-        self._placement, self._max_parallel = placement, max_parallel
+        self._placement, self.max_parallel = placement, max_parallel
         self.under_way: dict[GroupId, Moving] = {}
         self.closed: set[WorkerId] = set()
         """Workers that are being drained: nothing moves there."""
@@ -82,7 +82,7 @@ class Moves:
         for group in [g for g, m in self.under_way.items() if self._placement.owner(g) != m.move.source]:
             self._abandon(group)
         made = self._tell_abandoned(term)
-        while self._waiting and len(self.under_way) < self._max_parallel:
+        while self._waiting and len(self.under_way) < self.max_parallel:
             move = self._waiting.pop(0)
             if self._makes_sense(move):
                 self.under_way[move.group] = Moving(move)

@@ -10,10 +10,14 @@ Rule 4: shrinking drains first: the workers with the highest ordinals, which are
 Rule 5: one thing at a time: while a drain is under way reports decide nothing. On a new connection the wish is told
         again, since the gateway may be a new one; telling it twice does no harm.
 Rule 6: with `mode: Manual`, or a report of no worker at all, nothing is decided.
+Rule 7: a person may say how many there should be (`ReplicasWanted`): that is done in the same way, a drain first, and
+        until the time that comes with it reports decide nothing. A drain that is under way ends first.
+Rule 8: the gateway tells what was changed of the running query (`SpecNow`): the next decision goes by it, and another
+        number of `replicas` is a wish as in rule 7.
 """
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from joinery.elastic import beta, guarded
@@ -31,16 +35,36 @@ HISTORY: Final = 1024
 """Decisions that are kept; at the default t_r, those of half an hour."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Shrinking:
+    """A drain that is under way."""
+
+    to: int
+    """How many workers stay."""
+    because: str
+
+
 class OperatorMachine:
     """Decides the degree of one query."""
 
-    def __init__(self, spec: JoinQuerySpec) -> None:
-        scaling = spec.scaling
-        self.spec = spec
-        self.replicas: int = spec.replicas
-        """How many workers were asked for."""
+    def __init__(self, spec: JoinQuerySpec, replicas: int | None = None) -> None:
+        self._use(spec)
+        self.replicas: int = spec.replicas if replicas is None else replicas
+        """How many workers were asked for; a new operator goes on with what the last one had asked for."""
+        self.held_until_ns = 0
+        """A person decides until then."""
         self.last_decision: Decision | None = None
         self.history: deque[Decision] = deque(maxlen=HISTORY)
+        self._state = Stabilization()
+        self._shrink: _Shrinking | None = None
+        """The drain under way."""
+        self._leaving: frozenset[WorkerId] = frozenset()
+        """The workers of it that are not empty yet."""
+        self._wanted: facts.ReplicasWanted | None = None
+        """What a person said while workers were being drained."""
+
+    def _use(self, spec: JoinQuerySpec) -> None:
+        self.spec, scaling = spec, spec.scaling
         self._rule = BetaRule(
             beta=scaling.beta,
             min_suppliers=scaling.min_suppliers,
@@ -53,16 +77,14 @@ class OperatorMachine:
             up_ns=scaling.scale_up.stabilization,
             down_ns=scaling.scale_down.stabilization,
         )
-        self._state = Stabilization()
-        self._shrink: Shrink | None = None
-        """The decision whose drain is under way."""
-        self._leaving: frozenset[WorkerId] = frozenset()
-        """The workers of it that are not empty yet."""
 
     def handle(self, fact: Fact, now_ns: int) -> list[Order]:
         """What to do about a fact."""
         if isinstance(fact, facts.Connected) and fact.peer == GATEWAY:
             return self._drain()
+        if isinstance(fact, facts.ReplicasWanted):
+            self.held_until_ns, self._wanted = fact.until_ns, fact
+            return self._as_wanted()
         if not isinstance(fact, facts.Received) or fact.peer != GATEWAY:
             return []
         match fact.message:
@@ -70,24 +92,42 @@ class OperatorMachine:
                 return self._report(fact.message.load, now_ns)
             case messages.Empty():
                 return self._empty(fact.message.workers)
+            case messages.SpecNow():
+                return self._changed(fact.message.spec)
             case messages.Finished():
                 return [orders.Stop("the query has ended")]
         return []
 
+    def _changed(self, spec: JoinQuerySpec) -> list[Order]:
+        """Rule 8."""
+        before = self.spec.replicas
+        self._use(spec)
+        if spec.replicas != before:
+            because = f"replicas was changed to {spec.replicas}"
+            self._wanted = facts.ReplicasWanted(spec.replicas, self.held_until_ns, because)
+        return self._as_wanted()
+
     def _report(self, load: ClusterLoad, now_ns: int) -> list[Order]:
-        if self.spec.scaling.mode != "Auto" or self._shrink is not None or not load.reports:
+        is_held = self.spec.scaling.mode != "Auto" or now_ns < self.held_until_ns
+        if is_held or self._shrink is not None or not load.reports:
             return []
         decision = self._decide(replace(load, degree=self.replicas), now_ns)
         self.last_decision = decision
         self.history.append(decision)
         if isinstance(decision, Grow):
-            self.replicas += decision.by
-            return [orders.SetReplicas(self.replicas, decision.because)]
+            return self._go_to(self.replicas + decision.by, decision.because)
         if isinstance(decision, Shrink):
-            self._shrink = decision
-            self._leaving = frozenset(_ordinals(self.replicas - decision.by, self.replicas))
-            return self._drain()
+            return self._go_to(self.replicas - decision.by, decision.because)
         return []
+
+    def _go_to(self, replicas: int, because: str) -> list[Order]:
+        """Rules 3 and 4."""
+        if replicas >= self.replicas:
+            self.replicas = replicas
+            return [orders.SetReplicas(replicas, because)]
+        self._shrink = _Shrinking(replicas, because)
+        self._leaving = frozenset(_ordinals(replicas, self.replicas))
+        return self._drain()
 
     def _decide(self, load: ClusterLoad, now_ns: int) -> Decision:
         if self.spec.scaling.rule == "paper":
@@ -98,7 +138,7 @@ class OperatorMachine:
     def _drain(self) -> list[Order]:
         if self._shrink is None:
             return []
-        return [Send(GATEWAY, messages.Drain(_ordinals(self.replicas - self._shrink.by, self.replicas)))]
+        return [Send(GATEWAY, messages.Drain(_ordinals(self._shrink.to, self.replicas)))]
 
     def _empty(self, workers: tuple[WorkerId, ...]) -> list[Order]:
         if self._shrink is None:
@@ -107,8 +147,15 @@ class OperatorMachine:
         if self._leaving:
             return []
         done, self._shrink = self._shrink, None
-        self.replicas -= done.by
-        return [orders.SetReplicas(self.replicas, done.because)]
+        self.replicas = done.to
+        return [orders.SetReplicas(self.replicas, done.because), *self._as_wanted()]
+
+    def _as_wanted(self) -> list[Order]:
+        """Rule 7."""
+        if self._wanted is None or self._shrink is not None:
+            return []
+        wanted, self._wanted = self._wanted, None
+        return [] if wanted.replicas == self.replicas else self._go_to(wanted.replicas, wanted.because)
 
     def check_invariants(self) -> None:
         """Stop with a `Bug` if the machine's state contradicts itself."""
@@ -116,7 +163,7 @@ class OperatorMachine:
         require(
             bool(self._leaving) == (self._shrink is not None), "a drain without workers, or workers without a drain"
         )
-        require(self._shrink is None or self._shrink.by < self.replicas, "every worker is drained")
+        require(self._shrink is None or 1 <= self._shrink.to < self.replicas, "every worker is drained, or none")
         require(not self.history or self.history[-1] is self.last_decision, "a decision was not kept")
 
 

@@ -12,9 +12,11 @@ from typing import ClassVar, TypeAlias
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
 from joinery.machine.log import Head, Record, SpecChange
-from joinery.machine.messages import Acknowledge, Exchange, Message, Results
+from joinery.machine.messages import Acknowledge, Exchange, Message, Refuse, Results
 from joinery.machine.ports import Commit, Receipt
 from joinery.model.ids import GroupId, MapVersion, Peer, RecordNo, Term
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import KeptSpec
 from joinery.partition.map import StoredMap
 
 
@@ -103,6 +105,8 @@ class OpenLog:
     effect: ClassVar = Effect.OPEN
     first: Head
     instance: str
+    spec: JoinQuerySpec | None = None
+    """What a new log begins with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +138,15 @@ class WriteMap:
     effect: ClassVar = Effect.MAP
     term: Term
     map: StoredMap
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSpec:
+    """Make the spec in force durable: `SpecWritten` or `Fenced`."""
+
+    effect: ClassVar = Effect.MAP
+    term: Term
+    kept: KeptSpec
 
 
 # --- collector
@@ -299,6 +312,14 @@ class MeasureState:
     effect: ClassVar = Effect.JOIN
 
 
+@dataclass(frozen=True, slots=True)
+class TuneJoin:
+    """Mini-groups of this size from now on; None: groups are not split any more."""
+
+    effect: ClassVar = Effect.JOIN
+    theta_bytes: int | None
+
+
 # --- everybody
 
 
@@ -319,7 +340,7 @@ class SetReplicas:
     because: str
 
 
-ModuleOrder: TypeAlias = JoinBatch | TakeIncrements | PrepareGroup | RestoreGroup | DropGroups | MeasureState
+ModuleOrder: TypeAlias = JoinBatch | TakeIncrements | PrepareGroup | RestoreGroup | DropGroups | MeasureState | TuneJoin
 
 Order: TypeAlias = (
     WakeAt
@@ -332,6 +353,7 @@ Order: TypeAlias = (
     | AppendRecord
     | TrimLog
     | WriteMap
+    | WriteSpec
     | OpenCommits
     | RecoverSinks
     | KeepResults
@@ -347,3 +369,8 @@ Order: TypeAlias = (
     | Stop
     | SetReplicas
 )
+
+
+def answer_to(peer: Peer, answer: Acknowledge | Refuse) -> Order:
+    """The answer to a batch."""
+    return SendAcknowledge(peer, answer) if isinstance(answer, Acknowledge) else Send(peer, answer)

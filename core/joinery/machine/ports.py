@@ -17,6 +17,8 @@ from joinery.machine.log import Head, Record
 from joinery.machine.totals import Totals
 from joinery.model.errors import JoineryError
 from joinery.model.ids import GroupId, MapVersion, RecordNo, Term
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import KeptSpec
 from joinery.model.time import DEAD
 from joinery.model.tuples import I64Array
 from joinery.partition.map import StoredMap
@@ -37,10 +39,10 @@ class Clock(Protocol):
 
 
 class Log(Protocol):
-    """The query's log, the gateway's term and the partition map."""
+    """The query's log, the gateway's term, the partition map and the spec in force."""
 
-    def open(self, first: Head, instance: str) -> Term:
-        """Raise the term (once per instance); a new log starts with the head `first`."""
+    def open(self, first: Head, instance: str, spec: JoinQuerySpec | None = None) -> Term:
+        """Raise the term (once per instance); a new log starts with the head `first` of this spec."""
         ...
 
     def append(self, term: Term, number: RecordNo, record: Record) -> None:
@@ -64,6 +66,14 @@ class Log(Protocol):
         ...
 
     def read_map(self) -> StoredMap | None: ...
+
+    def write_spec(self, term: Term, kept: KeptSpec) -> None:
+        """Replace the spec in force."""
+        ...
+
+    def read_spec(self) -> KeptSpec | None:
+        """The spec in force; None: it is the one that the log started with."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

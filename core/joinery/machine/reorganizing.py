@@ -29,13 +29,8 @@ class Reorganizing:
     memory_high = MEMORY_HIGH
 
     def __init__(self, spec: JoinQuerySpec, placement: Placement, moves: Moves) -> None:
-        scaling = spec.scaling
-        self._spec, self._place, self._moves = spec, placement, moves
-        self._paper = scaling.rule == "paper"
-        high, low = scaling.supplier_threshold, scaling.consumer_threshold
-        guarded = Thresholds.guarded(supplier=high, consumer=low, target=scaling.target)
-        self._thresholds = Thresholds.paper(supplier=high, consumer=low) if self._paper else guarded
-        self._limits = Limits(max_parallel=scaling.max_parallel_moves)
+        self._place, self._moves = placement, moves
+        self.retune(spec)
         self._epoch = 0
         self.next_ns = 0
         self._total_bytes: I64Array | None = None
@@ -47,6 +42,15 @@ class Reorganizing:
         self.draining: set[WorkerId] = set()
         self._leaving: set[WorkerId] = set()
         """Drained, and on their way out of the map."""
+
+    def retune(self, spec: JoinQuerySpec) -> None:
+        """Thresholds and limits from the next plan on."""
+        self._spec, scaling = spec, spec.scaling
+        self._paper = scaling.rule == "paper"
+        high, low = scaling.supplier_threshold, scaling.consumer_threshold
+        guarded = Thresholds.guarded(supplier=high, consumer=low, target=scaling.target)
+        self._thresholds = Thresholds.paper(supplier=high, consumer=low) if self._paper else guarded
+        self._limits = Limits(max_parallel=scaling.max_parallel_moves)
 
     @property
     def memory_share(self) -> float:

@@ -18,7 +18,7 @@ class Meter:
     """Counts since the last report."""
 
     def __init__(self, spec: JoinQuerySpec, worker: WorkerId) -> None:
-        self._spec, self._worker = spec, worker
+        self.spec, self._worker = spec, worker
         self._since_ns = 0
         self._samples: list[int] = []
         """Bytes still unprocessed, just before each message was added."""
@@ -74,10 +74,10 @@ class Meter:
             self._idle_since = now_ns
         made = LoadReport(
             worker=self._worker,
-            occupancy=occupancy(self._samples, self._spec.worker.buffer),
+            occupancy=occupancy(self._samples, self.spec.worker.buffer),
             busy=self._busy_ns / elapsed,
             memory_bytes=state.bytes_held,
-            memory_limit=self._spec.worker.memory,
+            memory_limit=self.spec.worker.memory,
             groups=tuple(
                 GroupLoad(group=group, weight=float(self._work[group]), memory_bytes=nbytes)
                 for group, nbytes in state.bytes_by_group

@@ -36,10 +36,9 @@ class Serving:
     """The slots, and what is sent in them."""
 
     def __init__(self, spec: JoinQuerySpec, placement: Placement) -> None:
-        self._subgroups, self._place = spec.epochs.subgroups, placement
-        fixed = spec.epochs.distribution
-        self.auto: AutoEpoch | None = AutoEpoch() if fixed == "auto" else None
-        self._fixed_ns = MIN_EPOCH_NS if fixed == "auto" else int(fixed)
+        self._place = placement
+        self.auto: AutoEpoch | None = None
+        self._retune(spec)
         self._schedule: SlotSchedule | None = None
         self._turns: dict[WorkerId, int] = {}
         self._slots: dict[WorkerId, int] = {}
@@ -48,7 +47,6 @@ class Serving:
         """The slot that is being served."""
         self.ledger = Ledger(len(spec.streams))
         """When rows arrived."""
-        self._limit = max(1, min(MESSAGE_BYTES, spec.worker.buffer // MESSAGES_PER_BUFFER))
         self._latest_ns, self._judged_ns = 0, 0
         self._waits_since_ns: int | None = None
         """Since when something is to be sent; None: nothing is."""
@@ -57,6 +55,19 @@ class Serving:
         """False, for figures: all workers of a slot are served at its start, one after the other, as in the papers."""
         self.peak_bytes = 0
         """The most that waited unsent, just before a slot."""
+
+    def _retune(self, spec: JoinQuerySpec) -> None:
+        fixed = spec.epochs.distribution
+        self._subgroups = spec.epochs.subgroups
+        self.auto = (self.auto or AutoEpoch()) if fixed == "auto" else None
+        self._fixed_ns = MIN_EPOCH_NS if fixed == "auto" else int(fixed)
+        self._limit = max(1, min(MESSAGE_BYTES, spec.worker.buffer // MESSAGES_PER_BUFFER))
+
+    def retune(self, spec: JoinQuerySpec, now_ns: int) -> None:
+        """Other epochs, sub-groups or buffers: slots are made anew at once, the present epoch may be a long one."""
+        self._retune(spec)
+        self._schedule = None
+        self.reschedule(now_ns)
 
     @property
     def epoch_ns(self) -> int:

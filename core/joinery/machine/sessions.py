@@ -59,6 +59,7 @@ class Sessions:
         self.producers: dict[Key, Producer] = {}
         self.waiting: list[Waiting] = []
         """In the order in which they came."""
+        self.rejections = 0
         self.rejected: list[str] = []
         """Why batches were refused; the last few."""
         self._of_peer: dict[Peer, Key] = {}
@@ -119,6 +120,7 @@ class Sessions:
             rows = pa.RecordBatch.from_pylist([], schema=form.schema) if only_end else push.rows
             tuples = ingest.read(form, rows, first_place=0)
         except BadBatch as bad:
+            self.rejections += 1
             self.rejected = [*self.rejected[-99:], f"{key[1]} sequence {push.sequence}: {bad}"]
             return Refuse(push.sequence, str(bad))
         producer.expected, producer.is_ending = push.next_sequence, push.end
@@ -149,7 +151,8 @@ class Sessions:
         return [(peer, refused) for peer, refused in told if peer is not None]
 
     def _ended_text(self, stream: int) -> str:
-        return f"stream {self.plan.formats[stream].name} has ended: all its producers said so; start a new query"
+        name = self.plan.formats[stream].name
+        return f"stream {name} has ended: its producers said so, or it was stopped; start a new query"
 
     def peer_of(self, key: Key) -> Peer | None:
         """Where a producer can be told something."""

@@ -21,6 +21,7 @@ from joinery.machine.messages import (
     Overview,
     Ping,
     Pong,
+    SettingsView,
     StreamView,
     Tally,
     Vector,
@@ -46,8 +47,7 @@ class Watch:
 
     def __init__(self, spec: JoinQuerySpec, placement: Placement, serving: Serving, moves: Moves) -> None:
         self._place, self._serving, self._moves = placement, serving, moves
-        self._epoch_ns = spec.epochs.reorganization
-        self._beat_ns = max(1, self._epoch_ns // 2)
+        self.retune(spec)
         self.next_ns = 0
         self.is_watched = False
         """Whether the operator is connected."""
@@ -61,6 +61,13 @@ class Watch:
         self._retired: set[tuple[WorkerId, str]] = set()
         self._lost: set[tuple[WorkerId, str]] = set()
         self._is_too_large = False
+        self.checkpointed_ns = 0
+        """When an increment was written last."""
+
+    def retune(self, spec: JoinQuerySpec) -> None:
+        """Another beat."""
+        self.spec, self._epoch_ns = spec, spec.epochs.reorganization
+        self._beat_ns = max(1, self._epoch_ns // 2)
 
     # --- what happens
 
@@ -169,7 +176,7 @@ class Watch:
     # --- the overview
 
     def overview(
-        self, load: ClusterLoad | None, head: Head, backlog: Backlog, now_ns: int, *, is_last: bool = False
+        self, load: ClusterLoad | None, head: Head, backlog: Backlog, now_ns: int, *, rejected: int, is_last: bool
     ) -> Overview:
         """The query as it is now."""
         place, handovers = self._place, self._place.handovers
@@ -196,6 +203,22 @@ class Watch:
             replay_bytes=backlog.nbytes,
             epoch_ns=self._serving.epoch_ns,
             is_last=is_last,
+            uncommitted=int(place.committed.min()) + 1,
+            rejected=rejected,
+            checkpointed_ns=self.checkpointed_ns,
+            settings=self._settings(head),
+        )
+
+    def _settings(self, head: Head) -> SettingsView:
+        scaling = self.spec.scaling
+        first = tuple(stream.window for stream in self.spec.streams)
+        return SettingsView(
+            changes=len(head.changes),
+            windows=head.changes[-1].windows if head.changes else first,
+            replicas=self.spec.replicas,
+            beta=scaling.beta,
+            supplier_threshold=scaling.supplier_threshold,
+            consumer_threshold=scaling.consumer_threshold,
         )
 
     def _streams(self, head: Head, now_ns: int) -> tuple[StreamView, ...]:

@@ -13,14 +13,15 @@ Rule 6: messages of a lower gateway or collector term are ignored.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from joinery.join.plan import JoinPlan
 from joinery.machine import facts, messages, orders
 from joinery.machine.arrivals import arrivals_of
+from joinery.machine.buffering import Waiting
 from joinery.machine.checkpointing import Checkpointing
 from joinery.machine.choosing import choose, only_groups
 from joinery.machine.facts import Fact
@@ -33,7 +34,6 @@ from joinery.machine.retention import Retention
 from joinery.model.errors import Bug, require
 from joinery.model.ids import COLLECTOR, GATEWAY, GroupId, MapVersion, RecordNo, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec
-from joinery.model.tuples import I64Array
 
 RETAINED_BYTES: Final = 32 << 20
 """How many bytes of results are kept for a new collector."""
@@ -42,18 +42,6 @@ NOBODY: Final = 0
 _Instruction: TypeAlias = (
     messages.Assign | messages.Release | Exchange | messages.Trim | messages.CheckpointNow | messages.Preload
 )
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A message in the buffer, and the versions under which its groups were here when it came."""
-
-    exchange: Exchange
-    versions: I64Array
-    nbytes: int
-    loud: NDArray[np.bool_] | None = None
-    """Which groups are past their silence; known when the join begins."""
-    part: int = 0
 
 
 class WorkerMachine:
@@ -79,8 +67,8 @@ class WorkerMachine:
         """How far this worker's clock is ahead of the gateway's, as the gateway found."""
         self.lost: set[GroupId] = set()
         """Groups whose results a collector asked for in vain; told to the gateway until it gives them a new version."""
-        self._buffer: deque[_Waiting] = deque()
-        self._joining: _Waiting | None = None
+        self._buffer: deque[Waiting] = deque()
+        self._joining: Waiting | None = None
         self._heartbeat_ns = spec.epochs.reorganization // 4
         self._checkpoint_at = self._report_at = 0
         self._is_measuring = False
@@ -138,6 +126,14 @@ class WorkerMachine:
         self._report_at = now_ns + self.spec.epochs.reorganization
         self.meter.begin(now_ns)
         return [orders.WakeAt(now_ns + self._heartbeat_ns)]
+
+    def _retune(self, message: messages.SpecNow, now_ns: int) -> list[Order]:
+        """Other settings; windows come with the batches. Who waited for a long epoch's end looks now."""
+        if message.term < self.gateway_term:
+            return []
+        self.spec = self.meter.spec = message.spec
+        self._heartbeat_ns = self.spec.epochs.reorganization // 4
+        return [orders.TuneJoin(JoinPlan.theta_of(self.spec)), *self._tick(now_ns)]
 
     def _tick(self, now_ns: int) -> list[Order]:
         made: list[Order] = self._to_gateway(messages.Alive())
@@ -199,6 +195,8 @@ class WorkerMachine:
                 return self._resume(message) if isinstance(message, messages.Resume) else self._committed(message)
             case messages.Finished():
                 return [orders.Stop("the query has ended")]
+            case messages.SpecNow():
+                return self._retune(message, now_ns)
             case (
                 messages.Assign()
                 | messages.Release()
@@ -301,10 +299,10 @@ class WorkerMachine:
         fits = (self.received[groups] == exchange.after) | ~known
         require(bool(fits.all()), f"batch after {exchange.after[~fits]}, received {self.received[groups][~fits]}")
         self.received[groups[known]] = exchange.upto
-        self._buffer.append(_Waiting(exchange, np.where(known, self.versions[groups], NOBODY), exchange.nbytes))
+        self._buffer.append(Waiting(exchange, np.where(known, self.versions[groups], NOBODY), exchange.nbytes))
         return self._next()
 
-    def _pending(self) -> list[_Waiting]:
+    def _pending(self) -> list[Waiting]:
         return [*([self._joining] if self._joining else []), *self._buffer]
 
     def _may_join(self) -> bool:
@@ -322,7 +320,7 @@ class WorkerMachine:
                 continue
             chosen = exchange if keep.all() else only_groups(exchange, keep, self.spec.partitions)
             loud = chosen.upto > self.silent[chosen.groups]
-            self._joining = _Waiting(chosen, versions[keep], waiting.nbytes, loud)
+            self._joining = Waiting(chosen, versions[keep], waiting.nbytes, loud)
             made.append(orders.JoinBatch(chosen))
         return made
 
@@ -340,7 +338,7 @@ class WorkerMachine:
             self.meter.has_work(self._joining is not None or bool(self._buffer), now_ns)
         return made
 
-    def _emit(self, waiting: _Waiting, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
+    def _emit(self, waiting: Waiting, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
         """Results of the groups that are past their silence; the collector refuses those of a group that left since."""
         exchange, loud = waiting.exchange, waiting.loud
         if loud is None or not loud.any():

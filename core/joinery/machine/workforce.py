@@ -46,6 +46,12 @@ class Workforce:
         self.retired: dict[WorkerId, str] = {}
         """Workers that were drained, and the instance that was: it does not come back."""
 
+    def retune(self, buffer_bytes: int, lost_after_ns: int, now_ns: int) -> None:
+        """Other bounds; who was silent by the old one is not lost by the new one."""
+        self._buffer, self._lost_after = buffer_bytes, lost_after_ns
+        for hand in self.hands.values():
+            hand.heard_ns = max(hand.heard_ns, now_ns)
+
     def expect(self, workers: tuple[WorkerId, ...], now_ns: int) -> None:
         """These should be there; who has not been seen is given some time."""
         for worker in workers:

@@ -189,13 +189,13 @@ Text = Annotated[str, Strict(), StringConstraints(max_length=1024)]
 FullText = Annotated[str, Strict(), StringConstraints(min_length=1, max_length=1024)]
 
 
-def _matching(pattern: str, wanted: str, remedy: str) -> Any:
-    """A text of a given form; the pattern also goes into the JSON schema."""
+def _matching(pattern: str, wanted: str, remedy: str, *, is_secret: bool = False) -> Any:
+    """A text of a given form; the pattern also goes into the JSON schema. What is secret is not shown."""
     form = re.compile(pattern, re.ASCII)
 
     def parse(value: object) -> str:
         if not isinstance(value, str) or not form.fullmatch(value):
-            raise BadValue(show(value), wanted, remedy)
+            raise BadValue("another text" if is_secret and isinstance(value, str) else show(value), wanted, remedy)
         return value
 
     return Annotated[str, *_text(parse, str, {"type": "string", "pattern": f"^{pattern}$"})]
@@ -217,9 +217,10 @@ else:
         "write for example orders-fulfilments",
     )
     RedisUrl = _matching(
-        r"((redis|rediss|unix)://\S{1,1000})?",
-        "redis://host:port/db, rediss:// or unix://",
+        r"((rediss?(\+sentinel)?|unix)://\S{1,1000})?",
+        "redis://host:port/db, rediss://, redis+sentinel://host:port/master/db or unix://",
         "leave it out for the Redis that comes with Joinery",
+        is_secret=True,  # it may have a password in it
     )
 
 

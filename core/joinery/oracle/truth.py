@@ -14,12 +14,15 @@ Rule 3, keys. Equal keys get equal numbers; a null gets none. Sorted by (number,
 Rule 4, what is left: `where` on combinations, unmatched rows of kept sides (the query has ended, so all are closed),
         `filter` and columns. `where` and `filter` are evaluated by the product's own expressions, which are held to
         DuckDB by tests of their own.
+Rule 5, changes of the windows (time windows only). Ranges are made with the widest windows that there were; then each
+        combination is judged by those in force at the record that completed it, and by the floors: a row recorded up to
+        a change with a time below its floor stands with nothing recorded after it.
 
 Tests hold this module to the slow oracle of the tests, which is held to DuckDB.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,8 +31,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from joinery.join.plan import JoinPlan, JoinType
+from joinery.model.errors import require
 from joinery.model.expression_arrow import Predicate
-from joinery.model.quantities import CountWindow, Window
+from joinery.model.quantities import CountWindow, TimeWindow, Window
 from joinery.model.tuples import I64Array
 
 AT_ONCE: Final = 1 << 21
@@ -46,11 +50,24 @@ class RecordedStream:
     rows: pa.Table
     times: I64Array
     late: NDArray[np.bool_]
+    records: I64Array | None = None
+    """The record of each row; None: it does not matter, the windows were never changed."""
 
 
-def truth(plan: JoinPlan, streams: Sequence[RecordedStream]) -> Iterator[pa.Table]:
+@dataclass(frozen=True, slots=True)
+class RecordedChange:
+    """Windows from the record after this one on, and the floors of the rows up to it."""
+
+    record: int
+    windows: tuple[Window, ...]
+    floors: tuple[int, ...]
+
+
+def truth(
+    plan: JoinPlan, streams: Sequence[RecordedStream], changes: Sequence[RecordedChange] = ()
+) -> Iterator[pa.Table]:
     """Every result row of a query that has ended, in pieces, in no order that means anything."""
-    question = _Question(plan, streams)
+    question = _Question(plan, streams, changes)
     matched = [np.zeros(one.order.size, np.bool_) for one in question.streams]
     for members in question.combinations():
         for stream, places in enumerate(members):
@@ -80,11 +97,16 @@ class _Stream:
     """Key and place as one number, sorted, of the rows that have a key."""
     places: I64Array
     """Their places, in that order."""
+    records: I64Array
+    """The record of the row at each place."""
 
 
 class _Question:
-    def __init__(self, plan: JoinPlan, streams: Sequence[RecordedStream]) -> None:
-        self._plan = plan
+    def __init__(
+        self, plan: JoinPlan, streams: Sequence[RecordedStream], changes: Sequence[RecordedChange] = ()
+    ) -> None:
+        self._plan = plan if not changes else replace(plan, windows=_widest([plan.windows, *_windows(changes)]))
+        self._versions, self._changes = [plan.windows, *_windows(changes)], changes
         codes = _codes(plan, streams)
         self.streams = [_in_order(one, own) for one, own in zip(streams, codes, strict=True)]
         self._bounds = {
@@ -116,7 +138,25 @@ class _Question:
                 by = np.repeat(np.arange(low.size), high - low)
                 at = np.arange(by.size) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[by]
                 members = [*(places[by] for places in members), self.streams[other].places[at]]
+            if self._changes:
+                members = self._in_force(members)
             yield self._holding(self._plan.where, members)
+
+    def _in_force(self, members: list[I64Array]) -> list[I64Array]:
+        """The combinations that the windows of their time hold (rule 5)."""
+        times = [one.times[places] for one, places in zip(self.streams, members, strict=True)]
+        records = [one.records[places] for one, places in zip(self.streams, members, strict=True)]
+        latest, completed = np.max(times, axis=0), np.max(records, axis=0)
+        version = np.searchsorted([change.record for change in self._changes], completed, side="left")
+        fits = np.ones(latest.size, np.bool_)
+        for number, windows in enumerate(self._versions):
+            for window, own in zip(windows, times, strict=True):
+                if isinstance(window, TimeWindow) and not window.is_unbounded:
+                    fits &= (version != number) | (own >= _moved(latest, -window.length_ns))
+        for change in self._changes:
+            for floor, own, record in zip(change.floors, times, records, strict=True):
+                fits &= ~((change.record < completed) & (record <= change.record) & (own < floor))
+        return [places[fits] for places in members]
 
     def _slices(self, members: list[I64Array], other: int) -> tuple[I64Array, I64Array]:
         """Where in the other stream's sorted keys the partners of each combination begin and end."""
@@ -161,7 +201,19 @@ def _in_order(stream: RecordedStream, codes: I64Array) -> _Stream:
     places = np.flatnonzero(own >= 0)
     keys = own[places] * (order.size + 1) + places
     sort = np.argsort(keys)
-    return _Stream(stream.rows, order, stream.times[order], own, keys[sort], places[sort])
+    records = np.zeros(stream.times.size, np.int64) if stream.records is None else stream.records
+    return _Stream(stream.rows, order, stream.times[order], own, keys[sort], places[sort], records[order])
+
+
+def _windows(changes: Sequence[RecordedChange]) -> list[tuple[Window, ...]]:
+    return [change.windows for change in changes]
+
+
+def _widest(versions: Sequence[tuple[Window, ...]]) -> tuple[Window, ...]:
+    """Of each stream the longest window that it ever had."""
+    times = [[window for window in own if isinstance(window, TimeWindow)] for own in zip(*versions, strict=True)]
+    require(all(len(own) == len(versions) for own in times), "the truth of changed count windows is not known")
+    return tuple(max(own, key=lambda window: window.length_ns) for own in times)
 
 
 def _codes(plan: JoinPlan, streams: Sequence[RecordedStream]) -> list[I64Array]:

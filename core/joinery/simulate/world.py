@@ -10,6 +10,7 @@ a while later (a worker that missed the news) is stopped.
 """
 
 from collections import Counter
+from functools import partial
 from traceback import format_exception
 from typing import Final
 
@@ -19,7 +20,7 @@ from joinery.machine.operator import OperatorMachine
 from joinery.model.ids import COLLECTOR, GATEWAY, OPERATOR, GroupId, Peer, WorkerId
 from joinery.model.spec import JoinQuerySpec
 from joinery.partition.map import PartitionMap
-from joinery.simulate.hand import Hand, Wish
+from joinery.simulate.hand import Hand, Wish, whole
 from joinery.simulate.history import History
 from joinery.simulate.machines import Machines
 from joinery.simulate.outcome import Outcome
@@ -97,6 +98,8 @@ class World:
         self._patience = Patience()
         operator = OperatorMachine(self.spec) if schedule.is_operated else None
         self._hand = Hand(self._is_moved, lambda: self.history.spec_version, self._emptied, operator, self._scale)
+        if machines.gateway is REAL.gateway and schedule.seed % 2:
+            self._hand.whole_of = partial(whole, self.spec)
         self._operator = Process(None, 0, "operator/1", OPERATOR, self._hand, schedule.seed, 0)
         self._readers = readers(schedule)
         self._plan_all()

@@ -5,14 +5,17 @@ Exit codes: 0 the query has ended and everything is committed; 1 it was stopped,
 """
 
 import sys
+from functools import partial
 
 from joinery.adapters.conversations import controlling, exchanging, ingesting
 from joinery.adapters.embedded_redis import connect
+from joinery.adapters.http_probes import open_probes
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RecordingLog
 from joinery.adapters.redis_log import RedisLog
+from joinery.adapters.redis_spec import begin_anew
 from joinery.adapters.settings import CANNOT_RUN, Settings, plan_of, read_flags, stop_on_signals
-from joinery.adapters.sources import open_sources
+from joinery.adapters.sources import Source, open_sources
 from joinery.adapters.tracing import tracer
 from joinery.adapters.tuning import keep_memory, settle
 from joinery.gateway.throttling import throttle
@@ -40,6 +43,7 @@ def main() -> int:
 
 
 def _run(settings: Settings) -> int:
+    probes = open_probes(settings.http)
     spec, plan = plan_of(settings)
     warm_gateway(plan)
     settle()
@@ -47,12 +51,15 @@ def _run(settings: Settings) -> int:
     log = _log_of(spec, settings)
     if settings.record is not None:
         log = RecordingLog(log, plan, settings.record)
-    process = Process(machine, Calls(instance=settings.instance, log=log), recorder=tracer(settings.name))
+    calls, security = Calls(instance=settings.instance, log=log), settings.security()
+    process = Process(machine, calls, recorder=tracer(settings.name), security=security)
+    process.probed(probes, lambda: None if machine.is_open else "the log is not read yet")
     throttle(machine, process)
     talks = [ingesting(), exchanging(plan), controlling(plan)]
     try:
         process.listen(settings.listen, talks, reflects=settings.reflection)
-        sources = open_sources(spec, plan, settings.query.parent, process, settings.redis)
+        failed = partial(_source_failed, machine=machine)
+        sources = open_sources(spec, plan, settings.query.parent, process, settings.redis, failed)
     except UserMustAct:
         process.close()
         raise
@@ -83,7 +90,15 @@ def _log_of(spec: JoinQuerySpec, settings: Settings) -> Log:
                 "acknowledged survives our processes, not a crash of Redis; set appendonly yes, appendfsync always\n"
             )
         return RedisLog(client, settings.stored_as)
+    if settings.redis:
+        begin_anew(connect(settings.redis), settings.stored_as, spec)
     return MemoryLog()
+
+
+def _source_failed(source: Source, machine: GatewayMachine) -> None:
+    """It ends the query, unless its stream was ended here (`joinery stop --drain`): what it has left is not wanted."""
+    if not machine.intake.head.clocks[source.stream].ended:
+        source.process.shell.stop(str(source.error))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ from tests.unit.adapters.wire_samples import DIRECTIONS
 WAYS = {
     "producer to gateway": (m.Open, m.Push),
     "gateway to producer": (m.Opened, m.Acknowledge, m.Refuse),
-    "gateway to worker": (m.Exchange, m.Assign, m.Release, m.Preload, m.CheckpointNow, m.Trim, m.Finished, m.Ping),
+    "gateway to worker": (
+        m.Exchange, m.Assign, m.Release, m.Preload, m.CheckpointNow, m.Trim, m.Finished, m.Ping, m.SpecNow,
+    ),
     "worker to gateway": (
         m.WorkerHello, m.Holding, m.Credit, m.Checkpointed, m.Preloaded, m.CheckpointDamaged, m.ResultsLost, m.Load,
         m.Alive, m.Pong,
@@ -27,8 +29,11 @@ WAYS = {
     "subscriber to collector": (m.Subscribe,),
     "attendant to gateway": (
         m.CollectorHello, m.Vector, m.Committed, m.Finished, m.Drain, m.MoveGroup, m.ChangeSpec, m.Pong,
+        m.ChangeQuery,
     ),
-    "gateway to attendant": (m.Owners, m.Drained, m.ClusterReport, m.Empty, m.Finished, m.Ping, m.Overview),
+    "gateway to attendant": (
+        m.Owners, m.Drained, m.ClusterReport, m.Empty, m.Finished, m.Ping, m.Overview, m.QueryChanged,
+    ),
 }  # fmt: skip
 RUNS = 60
 

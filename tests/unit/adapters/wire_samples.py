@@ -19,9 +19,11 @@ from joinery.join.results import Kind, ResultPart
 from joinery.machine import messages as m
 from joinery.machine.log import SpecChange
 from joinery.machine.totals import Totals
+from joinery.model.errors import Complaint
 from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term, WorkerId
 from joinery.model.quantities import UNBOUNDED_WINDOW, CountWindow, Nanoseconds, TimeWindow
 from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import FieldChange, SpecChanges
 from joinery.model.time import DEAD, FOREVER
 from joinery.model.tuples import Order, TupleBatch
 from joinery.window.sliding import Marks
@@ -276,8 +278,32 @@ def overview(rng: Generator, plan: JoinPlan) -> m.Overview:
         map_version=MapVersion(4), results=int(rng.integers(2**40)), late=1, produced=delays(rng),
         delivered=delays(rng), moves=tuple(move(rng, plan) for _ in range(rng.integers(3))), moves_done=9,
         under_way=(move(rng, plan),), events=(event,), events_seen=8, unsent_bytes=1, unsent_peak_bytes=2,
-        replay_bytes=3, epoch_ns=4, is_last=bool(rng.random() < 0.5),
+        replay_bytes=3, epoch_ns=4, uncommitted=7, rejected=2, checkpointed_ns=9,
+        is_last=bool(rng.random() < 0.5), settings=maybe(rng, settings(rng, plan)),
     )  # fmt: skip
+
+
+def settings(rng: Generator, plan: JoinPlan) -> m.SettingsView:
+    return m.SettingsView(
+        changes=3, windows=windows(rng, plan), replicas=2, beta=float(rng.random()), supplier_threshold=0.5,
+        consumer_threshold=0.0,
+    )  # fmt: skip
+
+
+def any_spec(rng: Generator, **more: Any) -> JoinQuerySpec:
+    streams = [{"name": one, "schema": {"k": "int64"}, "window": f"{rng.integers(1, 99)}s"} for one in "ab"]
+    replicas = int(rng.integers(1, 9))
+    return JoinQuerySpec.parse({"streams": streams, "join": {"on": ["k"]}, "replicas": replicas, **more})
+
+
+def spec_now(rng: Generator, _: JoinPlan) -> m.SpecNow:
+    return m.SpecNow(term(rng), any_spec(rng))
+
+
+def query_changed(rng: Generator, _: JoinPlan) -> m.QueryChanged:
+    one, wrong = FieldChange(name(rng), "10s", name(rng)), Complaint(name(rng), "a", "b", name(rng))
+    found = SpecChanges((one,) * int(rng.integers(3)), (one,) * int(rng.integers(3)), (wrong,) * int(rng.integers(2)))
+    return m.QueryChanged(found, maybe(rng, RecordNo(0)))
 
 
 def damaged(rng: Generator, plan: JoinPlan) -> m.CheckpointDamaged:
@@ -324,7 +350,7 @@ DIRECTIONS = {
             lambda rng, plan: with_groups(lambda *one: m.Assign(*one, changes(rng, plan)), 3)(rng, plan),
             with_groups(m.Release, 0), with_groups(m.Preload, 0), with_groups(m.CheckpointNow, 0),
             with_groups(lambda *one: m.CheckpointNow(*one, whole=True), 0), with_groups(m.Trim, 1),
-            lambda *_: m.Finished(), ping,
+            lambda *_: m.Finished(), ping, spec_now,
         ),
     ),
     "worker to gateway": Direction(
@@ -375,6 +401,7 @@ DIRECTIONS = {
             lambda rng, plan: m.ChangeSpec(
                 2, windows(rng, plan), tuple(rng.integers(0, 9, plan.streams).tolist()), (FOREVER,) * plan.streams
             ),
+            lambda rng, _: m.ChangeQuery(any_spec(rng, redis={"url": "redis://host:1/2"})), lambda *_: m.EndStreams(),
         ),
     ),
     "gateway to attendant": Direction(
@@ -383,7 +410,8 @@ DIRECTIONS = {
         (
             lambda rng, plan: m.Owners(term(rng), whole(rng, plan)), lambda rng, _: m.Drained(term(rng)), cluster,
             lambda rng, _: m.Empty((WorkerId(name(rng)),)), lambda *_: m.Finished(),
-            ping, overview,
+            ping, overview, spec_now, query_changed,
+            lambda rng, _: m.StreamsEnded(RecordNo(int(rng.integers(2**40)))),
         ),
     ),
 }  # fmt: skip

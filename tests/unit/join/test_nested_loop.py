@@ -152,6 +152,22 @@ def test_fine_tuning_makes_fewer_comparisons_and_the_same_results() -> None:
     assert comparisons[0] > 10 * comparisons[1]
 
 
+def test_another_theta_holds_for_the_groups_that_get_rows_and_changes_no_result() -> None:
+    rng = np.random.default_rng(4)
+    keys, times = rng.integers(0, 10**6, (2, 4000)), np.zeros((2, 4000), np.int64)
+    keys[1, ::2] = keys[0, ::2]
+    results, minis = [], []
+    for theta in (None, THETA):
+        join = WindowJoin(plan(theta=None))
+        parts = take(join, 0, keys[0, :2000], times[0, :2000], (0, 0))
+        join.method.retune(theta)
+        parts += take(join, 0, keys[0, 2000:], times[0, 2000:], (0, 0), first=2000)
+        results.append(found([*parts, *take(join, 1, keys[1], times[1], (0, 0))]))
+        minis.append(len(method_of(join).mini_sizes(GroupId(0))))
+    assert_same(results[0], results[1])
+    assert (1, True) == (minis[0], minis[1] > 4)
+
+
 def test_a_group_takes_its_directory_along() -> None:
     rng = np.random.default_rng(9)
     keys = rng.integers(0, 5000, 3000)

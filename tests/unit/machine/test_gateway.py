@@ -7,12 +7,13 @@ import pytest
 from joinery.elastic.load import LoadReport
 from joinery.machine import facts, messages, orders
 from joinery.machine.facts import Fact
-from joinery.machine.gateway import LOST_AFTER, GatewayMachine
+from joinery.machine.gateway import GatewayMachine
 from joinery.machine.intake import first_head
 from joinery.machine.memory import MemoryLog
 from joinery.machine.messages import Acknowledge, Assign, Drained, Exchange, Opened, Owners, Refuse, Trim, Vector
 from joinery.machine.orders import Order
 from joinery.machine.placement import Phase
+from joinery.machine.tuning import LOST_AFTER
 from joinery.model.errors import Bug
 from joinery.model.ids import OPERATOR, Peer, ProducerId, RecordNo, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec

@@ -4,6 +4,7 @@ import sys
 
 from joinery.adapters.conversations import collecting, controlling, subscribing
 from joinery.adapters.embedded_redis import connect
+from joinery.adapters.http_probes import open_probes
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RESULTS
 from joinery.adapters.redis_commits import RedisCommits
@@ -21,6 +22,7 @@ def wired() -> Process:
     """The collector, with its stores, sinks and connections."""
     keep_memory()
     settings = read_flags("collector")
+    probes = open_probes(settings.http)
     spec, plan = plan_of(settings)
     settle()
     client = connect(settings.redis)
@@ -32,9 +34,15 @@ def wired() -> Process:
     if spec.checkpoint.durability == "wal":
         retained = RedisRetained(client, settings.stored_as, plan, spec.results.retain)
     calls = Calls(instance=settings.instance, commits=commits, sinks=sinks, retained=retained)
-    process = Process(CollectorMachine(spec), calls, recorder=tracer(settings.name))
+    machine = CollectorMachine(spec)
+    process = Process(machine, calls, recorder=tracer(settings.name), security=settings.security())
     process.listen(settings.listen, [collecting(plan), subscribing(plan)], reflects=settings.reflection)
     process.dial(GATEWAY, lambda: settings.gateway, controlling(plan))
+    process.probed(
+        probes,
+        lambda: None if machine.is_ready else "the last commit is not read yet, or the sinks are not ready",
+        lambda: process.lacks(GATEWAY),
+    )
     stop_on_signals(process)
     return process
 

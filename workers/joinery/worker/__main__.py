@@ -4,6 +4,7 @@ import sys
 
 from joinery.adapters.conversations import collecting, exchanging
 from joinery.adapters.embedded_redis import connect
+from joinery.adapters.http_probes import open_probes
 from joinery.adapters.process import Process
 from joinery.adapters.redis_checkpoints import RedisCheckpoints
 from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
@@ -21,17 +22,20 @@ def wired() -> Process:
     """The worker, with its store and connections."""
     keep_memory()
     settings = read_flags("worker")
+    probes = open_probes(settings.http)
     spec, plan = plan_of(settings)
     warm_worker(plan)
     settle()
     store = RedisCheckpoints(connect(settings.redis), settings.stored_as)
     machine = WorkerMachine(spec, WorkerId(settings.name))
-    process = Process(machine, Calls(instance=settings.instance, checkpoints=store), recorder=tracer(settings.name))
+    calls, security = Calls(instance=settings.instance, checkpoints=store), settings.security()
+    process = Process(machine, calls, recorder=tracer(settings.name), security=security)
     process.joining(paced(JoinModule(plan).perform, speed_of(spec, settings.speed_file)))
     if settings.listen:
         process.listen(settings.listen, [], reflects=settings.reflection)  # nothing but its health
     process.dial(GATEWAY, lambda: settings.gateway, exchanging(plan))
     process.dial(COLLECTOR, lambda: settings.collector, collecting(plan))
+    process.probed(probes, lambda: process.lacks(GATEWAY))
     stop_on_signals(process)
     return process
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from joinery.adapters.codec.changes import read_changed, read_spec_now, spec_in, write_changed, write_spec_now
 from joinery.adapters.codec.errors import WireError
 from joinery.adapters.codec.fields import choice, chosen, i64, number, numbers, text, texts, vector
 from joinery.adapters.codec.frames import pack, parse
@@ -29,6 +30,7 @@ from joinery.adapters.codec.shared import (
 from joinery.elastic.load import ClusterLoad
 from joinery.join.plan import JoinPlan
 from joinery.machine.messages import (
+    ChangeQuery,
     ChangeSpec,
     ClusterReport,
     CollectorHello,
@@ -36,16 +38,21 @@ from joinery.machine.messages import (
     Drain,
     Drained,
     Empty,
+    EndStreams,
     Finished,
     MoveGroup,
     Overview,
     Owners,
     Ping,
     Pong,
+    QueryChanged,
+    SpecNow,
+    StreamsEnded,
     Vector,
 )
 from joinery.model.errors import Bug
-from joinery.model.ids import GroupId, Term, WorkerId
+from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
+from joinery.model.spec_change import write_spec
 from joinery.v1 import common_pb2
 from joinery.v1 import control_pb2 as wire
 
@@ -64,8 +71,13 @@ class Attending:
     party: Party
 
 
-ToGateway = Attending | CollectorHello | Vector | Committed | Finished | Drain | MoveGroup | ChangeSpec | Pong
-FromGateway = Owners | Drained | ClusterReport | Empty | Finished | Ping | Overview
+ToGateway = (
+    Attending | CollectorHello | Vector | Committed | Finished | Drain | MoveGroup | ChangeSpec | Pong | ChangeQuery
+    | EndStreams
+)  # fmt: skip
+FromGateway = (
+    Owners | Drained | ClusterReport | Empty | Finished | Ping | Overview | SpecNow | QueryChanged | StreamsEnded
+)
 
 _PARTY_TO_WIRE: Final = {Party.COLLECTOR: wire.PARTY_COLLECTOR, Party.OPERATOR: wire.PARTY_OPERATOR}
 _PARTIES: Final = {number: party for party, number in _PARTY_TO_WIRE.items()}
@@ -109,6 +121,11 @@ def _to_gateway(message: ToGateway) -> wire.AttendantToGateway:
             return wire.AttendantToGateway(change_spec=change)
         case Pong():
             return wire.AttendantToGateway(pong=write_pong(message))
+        case ChangeQuery():
+            wanted = write_spec(message.spec, whole=True)
+            return wire.AttendantToGateway(change_query=wire.ChangeQuery(spec_json=wanted))
+        case EndStreams():
+            return wire.AttendantToGateway(end_streams=wire.EndStreams())
 
 
 def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
@@ -134,6 +151,10 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
             return MoveGroup(group, WorkerId(text(message, "to_worker")))
         case "pong":
             return read_pong(message)
+        case "change_query":
+            return ChangeQuery(spec_in(message))
+        case "end_streams":
+            return EndStreams()
         case _:
             return ChangeSpec(
                 number(message, "version"),
@@ -170,6 +191,12 @@ def _from_gateway(message: FromGateway) -> wire.GatewayToAttendant:
             return wire.GatewayToAttendant(ping=write_ping(message))
         case Overview():
             return wire.GatewayToAttendant(overview=write_overview(message))
+        case SpecNow():
+            return wire.GatewayToAttendant(spec_now=write_spec_now(message))
+        case QueryChanged():
+            return wire.GatewayToAttendant(query_changed=write_changed(message))
+        case StreamsEnded():
+            return wire.GatewayToAttendant(streams_ended=wire.StreamsEnded(record=message.record))
 
 
 def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
@@ -188,6 +215,12 @@ def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
             return read_ping(message)
         case "overview":
             return read_overview(message, plan)
+        case "spec_now":
+            return read_spec_now(message)
+        case "query_changed":
+            return read_changed(message)
+        case "streams_ended":
+            return StreamsEnded(RecordNo(number(message, "record")))
         case _:
             return Finished()
 

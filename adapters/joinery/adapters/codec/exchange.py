@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from joinery.adapters.codec.changes import read_spec_now, write_spec_now
 from joinery.adapters.codec.columns import read_bits, read_column, read_numbers, write_bits, write_column
 from joinery.adapters.codec.errors import WireError
 from joinery.adapters.codec.fields import (
@@ -64,6 +65,7 @@ from joinery.machine.messages import (
     Preloaded,
     Release,
     ResultsLost,
+    SpecNow,
     Trim,
     WorkerHello,
 )
@@ -73,7 +75,7 @@ from joinery.model.tuples import Order, TupleBatch
 from joinery.v1 import common_pb2
 from joinery.v1 import exchange_pb2 as wire
 
-ToWorker = Exchange | Assign | Release | Preload | CheckpointNow | Trim | Finished | Ping
+ToWorker = Exchange | Assign | Release | Preload | CheckpointNow | Trim | Finished | Ping | SpecNow
 ToGateway = (
     WorkerHello | Holding | Credit | Checkpointed | Preloaded | CheckpointDamaged | ResultsLost | Load | Alive | Pong
 )
@@ -126,6 +128,8 @@ def encode_to_worker(message: ToWorker, plan: JoinPlan) -> bytes:
             return pack(wire.GatewayToWorker(finished=common_pb2.Finished()))
         case Ping():
             return pack(wire.GatewayToWorker(ping=write_ping(message)))
+        case SpecNow():
+            return pack(wire.GatewayToWorker(spec_now=write_spec_now(message)))
 
 
 def decode_to_worker(data: bytes, plan: JoinPlan) -> ToWorker:
@@ -138,6 +142,8 @@ def decode_to_worker(data: bytes, plan: JoinPlan) -> ToWorker:
         return Finished()
     if kind == "ping":
         return read_ping(message)
+    if kind == "spec_now":
+        return read_spec_now(message)
     term, own = Term(number(message, "term")), groups(message, plan.partitions)
     match kind:
         case "assign":

@@ -14,10 +14,17 @@ from joinery.adapters.codec.fields import (
     real,
     text,
 )
-from joinery.adapters.codec.shared import read_delays, read_report, write_delays, write_report
+from joinery.adapters.codec.shared import (
+    read_delays,
+    read_report,
+    read_windows,
+    write_delays,
+    write_report,
+    write_windows,
+)
 from joinery.elastic.load import Role
 from joinery.join.plan import JoinPlan
-from joinery.machine.messages import Event, EventKind, MoveView, Overview, StreamView, WorkerView
+from joinery.machine.messages import Event, EventKind, MoveView, Overview, SettingsView, StreamView, WorkerView
 from joinery.model.ids import GroupId, MapVersion, RecordNo, WorkerId
 from joinery.v1 import control_pb2 as wire
 
@@ -57,6 +64,21 @@ def write_overview(view: Overview) -> wire.Overview:
         replay_bytes=view.replay_bytes,
         epoch_ns=view.epoch_ns,
         is_last=view.is_last,
+        uncommitted_record=view.uncommitted,
+        rejected_batches=view.rejected,
+        checkpointed_ns=view.checkpointed_ns,
+        settings=None if view.settings is None else _write_settings(view.settings),
+    )
+
+
+def _write_settings(view: SettingsView) -> wire.SettingsView:
+    return wire.SettingsView(
+        changes=view.changes,
+        replicas_workers=view.replicas,
+        beta=view.beta,
+        supplier_threshold=view.supplier_threshold,
+        consumer_threshold=view.consumer_threshold,
+        windows=write_windows(view.windows),
     )
 
 
@@ -110,6 +132,21 @@ def read_overview(message: wire.Overview, plan: JoinPlan) -> Overview:
         replay_bytes=number(message, "replay_bytes"),
         epoch_ns=number(message, "epoch_ns"),
         is_last=flag(message, "is_last"),
+        uncommitted=number(message, "uncommitted_record"),
+        rejected=number(message, "rejected_batches"),
+        checkpointed_ns=number(message, "checkpointed_ns", MIN_I64),
+        settings=_read_settings(message.settings, plan) if message.HasField("settings") else None,
+    )
+
+
+def _read_settings(message: wire.SettingsView, plan: JoinPlan) -> SettingsView:
+    return SettingsView(
+        changes=number(message, "changes"),
+        windows=read_windows(message.windows, plan),
+        replicas=number(message, "replicas_workers"),
+        beta=real(message, "beta"),
+        supplier_threshold=real(message, "supplier_threshold"),
+        consumer_threshold=real(message, "consumer_threshold"),
     )
 
 

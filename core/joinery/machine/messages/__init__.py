@@ -22,15 +22,20 @@ from joinery.machine.messages.collect import (
     TokenTooOld,
 )
 from joinery.machine.messages.control import (
+    ChangeQuery,
     ChangeSpec,
     ClusterReport,
     CollectorHello,
     Drain,
     Drained,
     Empty,
+    EndStreams,
     Finished,
     MoveGroup,
     Owners,
+    QueryChanged,
+    SpecNow,
+    StreamsEnded,
     Vector,
 )
 from joinery.machine.messages.exchange import (
@@ -53,7 +58,7 @@ from joinery.machine.messages.exchange import (
     WorkerHello,
 )
 from joinery.machine.messages.ingest import Acknowledge, Describe, Description, Open, Opened, Push, Refuse
-from joinery.machine.messages.overview import Event, EventKind, MoveView, Overview, StreamView, WorkerView
+from joinery.machine.messages.overview import Event, EventKind, MoveView, Overview, SettingsView, StreamView, WorkerView
 from joinery.model.tuples import I64Array
 
 __all__ = [
@@ -61,6 +66,7 @@ __all__ = [
     "Acknowledge",
     "Alive",
     "Assign",
+    "ChangeQuery",
     "ChangeSpec",
     "CheckpointDamaged",
     "CheckpointNow",
@@ -75,6 +81,7 @@ __all__ = [
     "Drain",
     "Drained",
     "Empty",
+    "EndStreams",
     "Ended",
     "Event",
     "EventKind",
@@ -96,12 +103,16 @@ __all__ = [
     "Preload",
     "Preloaded",
     "Push",
+    "QueryChanged",
     "Refuse",
     "Release",
     "Results",
     "ResultsLost",
     "Resume",
+    "SettingsView",
+    "SpecNow",
     "StreamView",
+    "StreamsEnded",
     "Subscribe",
     "Tally",
     "Token",
@@ -147,6 +158,11 @@ Message: TypeAlias = (
     | MoveGroup
     | Empty
     | ChangeSpec
+    | ChangeQuery
+    | QueryChanged
+    | SpecNow
+    | EndStreams
+    | StreamsEnded
     | Subscribe
     | Delivery
     | TokenTooOld

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from joinery.elastic.load import ClusterLoad
 from joinery.machine.totals import Totals
-from joinery.model.ids import GroupId, Term, WorkerId
+from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
 from joinery.model.quantities import Window
+from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_change import SpecChanges
 from joinery.model.tuples import I64Array
 
 
@@ -87,3 +89,39 @@ class ChangeSpec:
     windows: tuple[Window, ...]
     lateness_ns: tuple[int, ...]
     idle_timeout_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeQuery:
+    """Somebody wants the running query to be this one; the gateway answers with `QueryChanged`."""
+
+    spec: JoinQuerySpec
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChanged:
+    """What was changed, all of it or, if anything is refused, nothing."""
+
+    changes: SpecChanges
+    record: RecordNo | None = None
+    """What is logged holds after this record."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecNow:
+    """To workers and the operator: the spec in force. What is logged of it comes with the batches, not by this."""
+
+    term: Term
+    spec: JoinQuerySpec
+
+
+@dataclass(frozen=True, slots=True)
+class EndStreams:
+    """Somebody wants every stream to end where it is, so that the query does when all of it is joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsEnded:
+    """The answer: no stream has rows after this record."""
+
+    record: RecordNo

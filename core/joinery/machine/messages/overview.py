@@ -11,6 +11,7 @@ from typing import Final
 from joinery.elastic.load import LoadReport, Role
 from joinery.flow.delays import Delays
 from joinery.model.ids import GroupId, MapVersion, RecordNo, WorkerId
+from joinery.model.quantities import Window
 
 NO_MAP: Final = MapVersion(0)
 
@@ -26,6 +27,7 @@ class EventKind(StrEnum):
     CHECKPOINT_DAMAGED = "CheckpointDamaged"
     STATE_TOO_LARGE = "StateTooLarge"
     STATE_FITS_AGAIN = "StateFitsAgain"
+    SPEC_CHANGED = "SpecChanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,19 @@ class MoveView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsView:
+    """What may be changed while the query runs, as it is now."""
+
+    changes: int
+    """Changes of windows, lateness and idle timeouts in the log."""
+    windows: tuple[Window, ...]
+    replicas: int
+    beta: float
+    supplier_threshold: float
+    consumer_threshold: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """A query as its gateway sees it."""
 
@@ -115,3 +130,11 @@ class Overview:
     """t_d."""
     is_last: bool = False
     """The query has ended."""
+    uncommitted: int = 0
+    """Number of the first record that is not committed for every group."""
+    rejected: int = 0
+    """Batches that were refused."""
+    checkpointed_ns: int = 0
+    """When an increment of a group was written last; 0: never."""
+    settings: SettingsView | None = None
+    """None: not told."""

@@ -179,3 +179,11 @@ class LoadReport(_message.Message):
     comm_s: float
     comparisons: int
     def __init__(self, worker: _Optional[str] = ..., occupancy_share: _Optional[float] = ..., busy_share: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., back_pressure: _Optional[bool] = ..., groups: _Optional[bytes] = ..., group_weights: _Optional[bytes] = ..., group_memory_bytes: _Optional[bytes] = ..., elapsed_s: _Optional[float] = ..., cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., comm_s: _Optional[float] = ..., comparisons: _Optional[int] = ...) -> None: ...
+
+class SpecNow(_message.Message):
+    __slots__ = ("term", "spec_json")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    SPEC_JSON_FIELD_NUMBER: _ClassVar[int]
+    term: int
+    spec_json: str
+    def __init__(self, term: _Optional[int] = ..., spec_json: _Optional[str] = ...) -> None: ...

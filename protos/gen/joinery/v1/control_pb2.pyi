@@ -29,7 +29,7 @@ LOAD_ROLE_CONSUMER: LoadRole
 LOAD_ROLE_NEUTRAL: LoadRole
 
 class AttendantToGateway(_message.Message):
-    __slots__ = ("attending", "collector_hello", "vector", "committed", "finished", "drain", "move_group", "change_spec", "pong")
+    __slots__ = ("attending", "collector_hello", "vector", "committed", "finished", "drain", "move_group", "change_spec", "pong", "change_query", "end_streams")
     ATTENDING_FIELD_NUMBER: _ClassVar[int]
     COLLECTOR_HELLO_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -39,6 +39,8 @@ class AttendantToGateway(_message.Message):
     MOVE_GROUP_FIELD_NUMBER: _ClassVar[int]
     CHANGE_SPEC_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_QUERY_FIELD_NUMBER: _ClassVar[int]
+    END_STREAMS_FIELD_NUMBER: _ClassVar[int]
     attending: Attending
     collector_hello: CollectorHello
     vector: Vector
@@ -48,10 +50,12 @@ class AttendantToGateway(_message.Message):
     move_group: MoveGroup
     change_spec: ChangeSpec
     pong: _common_pb2.Pong
-    def __init__(self, attending: _Optional[_Union[Attending, _Mapping]] = ..., collector_hello: _Optional[_Union[CollectorHello, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., move_group: _Optional[_Union[MoveGroup, _Mapping]] = ..., change_spec: _Optional[_Union[ChangeSpec, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ...) -> None: ...
+    change_query: ChangeQuery
+    end_streams: EndStreams
+    def __init__(self, attending: _Optional[_Union[Attending, _Mapping]] = ..., collector_hello: _Optional[_Union[CollectorHello, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., move_group: _Optional[_Union[MoveGroup, _Mapping]] = ..., change_spec: _Optional[_Union[ChangeSpec, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ..., change_query: _Optional[_Union[ChangeQuery, _Mapping]] = ..., end_streams: _Optional[_Union[EndStreams, _Mapping]] = ...) -> None: ...
 
 class GatewayToAttendant(_message.Message):
-    __slots__ = ("owners", "drained", "cluster_report", "empty", "finished", "ping", "overview")
+    __slots__ = ("owners", "drained", "cluster_report", "empty", "finished", "ping", "overview", "spec_now", "query_changed", "streams_ended")
     OWNERS_FIELD_NUMBER: _ClassVar[int]
     DRAINED_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_REPORT_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +63,9 @@ class GatewayToAttendant(_message.Message):
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     OVERVIEW_FIELD_NUMBER: _ClassVar[int]
+    SPEC_NOW_FIELD_NUMBER: _ClassVar[int]
+    QUERY_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_ENDED_FIELD_NUMBER: _ClassVar[int]
     owners: Owners
     drained: Drained
     cluster_report: ClusterReport
@@ -66,7 +73,10 @@ class GatewayToAttendant(_message.Message):
     finished: _common_pb2.Finished
     ping: _common_pb2.Ping
     overview: Overview
-    def __init__(self, owners: _Optional[_Union[Owners, _Mapping]] = ..., drained: _Optional[_Union[Drained, _Mapping]] = ..., cluster_report: _Optional[_Union[ClusterReport, _Mapping]] = ..., empty: _Optional[_Union[Empty, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., overview: _Optional[_Union[Overview, _Mapping]] = ...) -> None: ...
+    spec_now: _common_pb2.SpecNow
+    query_changed: QueryChanged
+    streams_ended: StreamsEnded
+    def __init__(self, owners: _Optional[_Union[Owners, _Mapping]] = ..., drained: _Optional[_Union[Drained, _Mapping]] = ..., cluster_report: _Optional[_Union[ClusterReport, _Mapping]] = ..., empty: _Optional[_Union[Empty, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., overview: _Optional[_Union[Overview, _Mapping]] = ..., spec_now: _Optional[_Union[_common_pb2.SpecNow, _Mapping]] = ..., query_changed: _Optional[_Union[QueryChanged, _Mapping]] = ..., streams_ended: _Optional[_Union[StreamsEnded, _Mapping]] = ...) -> None: ...
 
 class Attending(_message.Message):
     __slots__ = ("party",)
@@ -119,7 +129,7 @@ class ClusterReport(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[_common_pb2.LoadReport, _Mapping]]] = ..., roles: _Optional[_Iterable[_Union[LoadRole, str]]] = ..., degree_workers: _Optional[int] = ...) -> None: ...
 
 class Overview(_message.Message):
-    __slots__ = ("at_ns", "records", "streams", "workers", "degree_workers", "suppliers", "consumers", "map_version", "results_rows", "late_rows", "produced", "delivered", "moves", "moves_done", "under_way", "events", "events_seen", "unsent_bytes", "unsent_peak_bytes", "replay_bytes", "epoch_ns", "is_last")
+    __slots__ = ("at_ns", "records", "streams", "workers", "degree_workers", "suppliers", "consumers", "map_version", "results_rows", "late_rows", "produced", "delivered", "moves", "moves_done", "under_way", "events", "events_seen", "unsent_bytes", "unsent_peak_bytes", "replay_bytes", "epoch_ns", "is_last", "settings", "uncommitted_record", "rejected_batches", "checkpointed_ns")
     AT_NS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     STREAMS_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +152,10 @@ class Overview(_message.Message):
     REPLAY_BYTES_FIELD_NUMBER: _ClassVar[int]
     EPOCH_NS_FIELD_NUMBER: _ClassVar[int]
     IS_LAST_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    UNCOMMITTED_RECORD_FIELD_NUMBER: _ClassVar[int]
+    REJECTED_BATCHES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINTED_NS_FIELD_NUMBER: _ClassVar[int]
     at_ns: int
     records: int
     streams: _containers.RepeatedCompositeFieldContainer[StreamView]
@@ -164,7 +178,27 @@ class Overview(_message.Message):
     replay_bytes: int
     epoch_ns: int
     is_last: bool
-    def __init__(self, at_ns: _Optional[int] = ..., records: _Optional[int] = ..., streams: _Optional[_Iterable[_Union[StreamView, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[WorkerView, _Mapping]]] = ..., degree_workers: _Optional[int] = ..., suppliers: _Optional[int] = ..., consumers: _Optional[int] = ..., map_version: _Optional[int] = ..., results_rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., produced: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., delivered: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., moves: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., moves_done: _Optional[int] = ..., under_way: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[EventView, _Mapping]]] = ..., events_seen: _Optional[int] = ..., unsent_bytes: _Optional[int] = ..., unsent_peak_bytes: _Optional[int] = ..., replay_bytes: _Optional[int] = ..., epoch_ns: _Optional[int] = ..., is_last: _Optional[bool] = ...) -> None: ...
+    settings: SettingsView
+    uncommitted_record: int
+    rejected_batches: int
+    checkpointed_ns: int
+    def __init__(self, at_ns: _Optional[int] = ..., records: _Optional[int] = ..., streams: _Optional[_Iterable[_Union[StreamView, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[WorkerView, _Mapping]]] = ..., degree_workers: _Optional[int] = ..., suppliers: _Optional[int] = ..., consumers: _Optional[int] = ..., map_version: _Optional[int] = ..., results_rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., produced: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., delivered: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., moves: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., moves_done: _Optional[int] = ..., under_way: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[EventView, _Mapping]]] = ..., events_seen: _Optional[int] = ..., unsent_bytes: _Optional[int] = ..., unsent_peak_bytes: _Optional[int] = ..., replay_bytes: _Optional[int] = ..., epoch_ns: _Optional[int] = ..., is_last: _Optional[bool] = ..., settings: _Optional[_Union[SettingsView, _Mapping]] = ..., uncommitted_record: _Optional[int] = ..., rejected_batches: _Optional[int] = ..., checkpointed_ns: _Optional[int] = ...) -> None: ...
+
+class SettingsView(_message.Message):
+    __slots__ = ("changes", "replicas_workers", "beta", "supplier_threshold", "consumer_threshold", "windows")
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    BETA_FIELD_NUMBER: _ClassVar[int]
+    SUPPLIER_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    CONSUMER_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    changes: int
+    replicas_workers: int
+    beta: float
+    supplier_threshold: float
+    consumer_threshold: float
+    windows: _containers.RepeatedCompositeFieldContainer[_common_pb2.Window]
+    def __init__(self, changes: _Optional[int] = ..., replicas_workers: _Optional[int] = ..., beta: _Optional[float] = ..., supplier_threshold: _Optional[float] = ..., consumer_threshold: _Optional[float] = ..., windows: _Optional[_Iterable[_Union[_common_pb2.Window, _Mapping]]] = ...) -> None: ...
 
 class StreamView(_message.Message):
     __slots__ = ("rows", "late_rows", "rows_per_s", "watermark_ns")
@@ -253,3 +287,53 @@ class ChangeSpec(_message.Message):
     lateness_ns: _containers.RepeatedScalarFieldContainer[int]
     idle_timeout_ns: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, version: _Optional[int] = ..., windows: _Optional[_Iterable[_Union[_common_pb2.Window, _Mapping]]] = ..., lateness_ns: _Optional[_Iterable[int]] = ..., idle_timeout_ns: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ChangeQuery(_message.Message):
+    __slots__ = ("spec_json",)
+    SPEC_JSON_FIELD_NUMBER: _ClassVar[int]
+    spec_json: str
+    def __init__(self, spec_json: _Optional[str] = ...) -> None: ...
+
+class QueryChanged(_message.Message):
+    __slots__ = ("logged", "at_once", "refused", "record")
+    LOGGED_FIELD_NUMBER: _ClassVar[int]
+    AT_ONCE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    logged: _containers.RepeatedCompositeFieldContainer[FieldChange]
+    at_once: _containers.RepeatedCompositeFieldContainer[FieldChange]
+    refused: _containers.RepeatedCompositeFieldContainer[FieldRefused]
+    record: int
+    def __init__(self, logged: _Optional[_Iterable[_Union[FieldChange, _Mapping]]] = ..., at_once: _Optional[_Iterable[_Union[FieldChange, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[FieldRefused, _Mapping]]] = ..., record: _Optional[int] = ...) -> None: ...
+
+class FieldChange(_message.Message):
+    __slots__ = ("field", "found", "wanted")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    found: str
+    wanted: str
+    def __init__(self, field: _Optional[str] = ..., found: _Optional[str] = ..., wanted: _Optional[str] = ...) -> None: ...
+
+class FieldRefused(_message.Message):
+    __slots__ = ("field", "found", "wanted", "remedy")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    REMEDY_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    found: str
+    wanted: str
+    remedy: str
+    def __init__(self, field: _Optional[str] = ..., found: _Optional[str] = ..., wanted: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
+
+class EndStreams(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StreamsEnded(_message.Message):
+    __slots__ = ("record",)
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    record: int
+    def __init__(self, record: _Optional[int] = ...) -> None: ...

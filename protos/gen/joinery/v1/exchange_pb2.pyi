@@ -32,7 +32,7 @@ class WorkerToGateway(_message.Message):
     def __init__(self, worker_hello: _Optional[_Union[_common_pb2.WorkerHello, _Mapping]] = ..., holding: _Optional[_Union[Holding, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., checkpointed: _Optional[_Union[Checkpointed, _Mapping]] = ..., preloaded: _Optional[_Union[Preloaded, _Mapping]] = ..., results_lost: _Optional[_Union[ResultsLost, _Mapping]] = ..., load: _Optional[_Union[Load, _Mapping]] = ..., alive: _Optional[_Union[Alive, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ..., checkpoint_damaged: _Optional[_Union[CheckpointDamaged, _Mapping]] = ...) -> None: ...
 
 class GatewayToWorker(_message.Message):
-    __slots__ = ("batch", "assign", "release", "preload", "checkpoint_now", "trim", "finished", "ping", "padding", "bodies")
+    __slots__ = ("batch", "assign", "release", "preload", "checkpoint_now", "trim", "finished", "ping", "spec_now", "padding", "bodies")
     BATCH_FIELD_NUMBER: _ClassVar[int]
     ASSIGN_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class GatewayToWorker(_message.Message):
     TRIM_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
+    SPEC_NOW_FIELD_NUMBER: _ClassVar[int]
     PADDING_FIELD_NUMBER: _ClassVar[int]
     BODIES_FIELD_NUMBER: _ClassVar[int]
     batch: Batch
@@ -51,9 +52,10 @@ class GatewayToWorker(_message.Message):
     trim: Trim
     finished: _common_pb2.Finished
     ping: _common_pb2.Ping
+    spec_now: _common_pb2.SpecNow
     padding: bytes
     bodies: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, batch: _Optional[_Union[Batch, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., preload: _Optional[_Union[Preload, _Mapping]] = ..., checkpoint_now: _Optional[_Union[CheckpointNow, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, batch: _Optional[_Union[Batch, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., preload: _Optional[_Union[Preload, _Mapping]] = ..., checkpoint_now: _Optional[_Union[CheckpointNow, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., spec_now: _Optional[_Union[_common_pb2.SpecNow, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Batch(_message.Message):
     __slots__ = ("term", "map_version", "groups", "after", "upto", "marks", "streams", "changes", "credit_bytes", "stamp_ns", "slot_ns")
