@@ -161,3 +161,50 @@ def test_a_workers_pod_has_no_token_of_the_api(user: User) -> None:
     with pytest.raises(CommandFailed):
         user.kubectl("exec", "bare-worker-0", "--", "ls", "/var/run/secrets/kubernetes.io")
     user.kubectl("delete", "joinq", "bare")
+
+
+def test_a_killed_redis_costs_nothing(user: User) -> None:
+    """Its file is on a volume; whoever is acknowledged is in it."""
+    user.apply(join_query("stored", replicas=2, scaling={"mode": "Manual"}))
+    user.ready("stored")
+    user.traffic("stored", "500x30")
+    user.until("rows flow", lambda: user.status("stored").get("results", 0) > 0, 60)
+    user.kubectl("delete", "pod", "joinery-redis-0", "--force", "--grace-period=0")
+    user.exact()
+    user.kubectl("delete", "joinq/stored", "pod/traffic")
+
+
+def test_a_node_without_redis_can_be_drained(user: User) -> None:
+    user.apply(join_query("drained", replicas=2, scaling={"mode": "Manual"}))
+    user.ready("drained")
+    user.traffic("drained", "500x40")
+    user.until("rows flow", lambda: user.status("drained").get("results", 0) > 0, 60)
+    away = {user.read("pod", name)["spec"]["nodeName"] for name in ("joinery-redis-0", "traffic")}
+    nodes = [one["metadata"]["name"] for one in json.loads(user.kubectl("get", "nodes", "-o", "json"))["items"]]
+    chosen = [node for node in nodes if node not in away]
+    if not chosen:
+        pytest.skip("the traffic and Redis are on different nodes: none can be drained without ending the test itself")
+    try:
+        user.kubectl("drain", chosen[0], "--ignore-daemonsets", "--delete-emptydir-data", "--force", timeout_s=120)
+        user.exact()
+    finally:
+        user.kubectl("uncordon", chosen[0])
+    user.kubectl("delete", "joinq/drained", "pod/traffic")
+
+
+@pytest.mark.parametrize("subgroups", [2, 4])
+def test_four_workers_in_sub_groups_keep_the_buffer_within_its_bound(user: User, subgroups: int) -> None:
+    """Rows that wait peak at r t_d / 2 (1 + 1/n_g) in the paper; here with slack for a slow machine."""
+    rate, epoch_s = 2000, 0.5
+    query = join_query(
+        "slots", replicas=4, scaling={"mode": "Manual"}, epochs={"distribution": "500ms", "subgroups": subgroups}
+    )
+    user.apply(query)
+    user.until("four workers", lambda: user.status("slots").get("readyReplicas") == 4, 90)
+    user.traffic("slots", f"{rate}x15")
+    user.exact()
+    slots = user.status("slots")["slots"]
+    bound = 2 * rate * 24 * epoch_s / 2 * (1 + 1 / subgroups)
+    assert (subgroups, "500ms") == (slots["subgroups"], slots["epoch"])
+    assert 0 < slots["bufferPeakBytes"] < 3 * bound
+    user.kubectl("delete", "joinq/slots", "pod/traffic")

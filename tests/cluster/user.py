@@ -103,25 +103,29 @@ class User:
 
     # --- rows
 
-    def traffic(self, query: str, phases: str, *, name: str = "traffic", flags: tuple[str, ...] = ()) -> str:
-        """Start a pod that pushes rows and reads results; its name."""
+    def traffic(
+        self, query: str, phases: str, *, name: str = "traffic", token: str | None = None, tls: str | None = None
+    ) -> str:
+        """Start a pod that pushes rows and reads results; `tls`: a Secret with certificates. Its name."""
         script = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "traffic"}}
         self.apply({**script, "data": {"traffic.py": (HERE / "traffic.py").read_text()}})
         gateway = f"{query}-gateway.{self.namespace}.svc:7400"
-        container = {
+        container: dict[str, Any] = {
             "name": "traffic", "image": self.cluster.joinery_image, "imagePullPolicy": "IfNotPresent",
-            "command": ["python", "/traffic/traffic.py", gateway, "--phases", phases, *flags],
-            "env": [{
-                "name": "JOINERY_TOKEN",
-                "valueFrom": {"secretKeyRef": {"name": f"{query}-access", "key": "token"}},
-            }],
+            "command": ["python", "/traffic/traffic.py", gateway, "--phases", phases],
+            "env": [{"name": "JOINERY_TOKEN", "value": token or ""}],
             "volumeMounts": [{"name": "script", "mountPath": "/traffic"}],
         }  # fmt: skip
+        volumes = [{"name": "script", "configMap": {"name": "traffic"}}]
+        if tls is not None:
+            container["command"] += ["--tls", "/tls"]
+            container["volumeMounts"].append({"name": "tls", "mountPath": "/tls"})
+            volumes.append({"name": "tls", "secret": {"secretName": tls}})
         self.apply({
             "kind": "Pod", "apiVersion": "v1", "metadata": {"name": name, "labels": {"app": "traffic"}},
             "spec": {
                 "restartPolicy": "Never", "containers": [container], "terminationGracePeriodSeconds": 1,
-                "volumes": [{"name": "script", "configMap": {"name": "traffic"}}],
+                "volumes": volumes,
             },
         })  # fmt: skip
         return name

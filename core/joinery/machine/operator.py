@@ -13,7 +13,7 @@ Rule 6: with `mode: Manual`, or a report of no worker at all, nothing is decided
 Rule 7: a person may say how many there should be (`ReplicasWanted`): that is done in the same way, a drain first, and
         until the time that comes with it reports decide nothing. A drain that is under way ends first.
 Rule 8: the gateway tells what was changed of the running query (`SpecNow`): the next decision goes by it, and another
-        number of `replicas` is a wish as in rule 7.
+        number of `replicas` is a wish as in rule 7; but not where people say it to the operator itself.
 """
 
 from collections import deque
@@ -51,6 +51,8 @@ class OperatorMachine:
         self._use(spec)
         self.replicas: int = spec.replicas if replicas is None else replicas
         """How many workers were asked for; a new operator goes on with what the last one had asked for."""
+        self._hears_of_replicas = replicas is None
+        """Whether the gateway's spec says how many there should be; in a cluster the object does."""
         self.held_until_ns = 0
         """A person decides until then."""
         self.last_decision: Decision | None = None
@@ -102,7 +104,7 @@ class OperatorMachine:
         """Rule 8."""
         before = self.spec.replicas
         self._use(spec)
-        if spec.replicas != before:
+        if self._hears_of_replicas and spec.replicas != before:
             because = f"replicas was changed to {spec.replicas}"
             self._wanted = facts.ReplicasWanted(spec.replicas, self.held_until_ns, because)
         return self._as_wanted()

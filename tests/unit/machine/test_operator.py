@@ -9,7 +9,7 @@ from joinery.machine import facts, messages, orders
 from joinery.machine.facts import Fact
 from joinery.machine.operator import HISTORY, OperatorMachine
 from joinery.machine.orders import Order
-from joinery.model.ids import GATEWAY, Peer, WorkerId
+from joinery.model.ids import GATEWAY, Peer, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec
 from tests.unit.elastic.loads import counts
 
@@ -179,3 +179,41 @@ def test_reports_of_others_than_the_gateway_are_ignored() -> None:
 def test_the_end_of_the_query_stops_the_operator() -> None:
     made = Driver().tell(facts.Received(GATEWAY, messages.Finished()))
     assert [orders.Stop("the query has ended")] == made
+
+
+# --- a person
+
+
+def wanted(replicas: int, until_s: int = 0) -> facts.ReplicasWanted:
+    return facts.ReplicasWanted(replicas, until_s * SECOND, "a person asked")
+
+
+def test_a_person_who_wants_more_gets_them_at_once() -> None:
+    assert [4] == replicas(Driver(1).tell(wanted(4)))
+
+
+def test_a_person_who_wants_fewer_gets_them_when_they_are_empty() -> None:
+    driver = Driver(3)
+    assert [drain("worker-1", "worker-2")] == driver.tell(wanted(1))
+    assert [1] == replicas(driver.empty("worker-1", "worker-2"))
+
+
+def test_until_the_time_is_over_reports_decide_nothing() -> None:
+    driver = Driver(2, rule="paper")
+    driver.tell(wanted(3, until_s=10))
+    assert [] == driver.report(OVERLOADED, 9)
+    assert [4] == replicas(driver.report(OVERLOADED, 11))
+
+
+def test_a_wish_during_a_drain_waits_for_its_end() -> None:
+    driver = Driver(3)
+    driver.tell(wanted(2))
+    assert [] == driver.tell(wanted(4))
+    assert [2, 4] == replicas(driver.empty("worker-2"))
+
+
+def test_in_a_cluster_the_gateways_spec_does_not_say_how_many_there_should_be() -> None:
+    spec = Driver(2).machine.spec
+    machine = OperatorMachine(spec, replicas=3)
+    told = messages.SpecNow(Term(1), spec.model_copy(update={"replicas": 7}))
+    assert [] == machine.handle(facts.Received(GATEWAY, told), 0)
