@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from joinery.elastic.guarded import replay
 from tests.cluster.clusters import CommandFailed
 from tests.cluster.user import ROOT, User, folder, join_query
 
@@ -67,6 +68,9 @@ def test_the_degree_follows_the_load_and_nothing_is_lost(user: User) -> None:
     assert {"nSup", "nCon", "beta", "busy", "action", "because"} <= set(decision)
     user.until("the degree shrinks", lambda: user.events("step", "ScaledDown"), 120)
     user.exact()
+    decisions = user.decisions("step")
+    assert {"Grow", "Shrink"} == {type(one).__name__ for one in decisions}
+    assert decisions == [replay(one) for one in decisions]
     moved = user.events("step", "PartitionGroupMigrated")
     assert all("pause=" in one and "->" in one for one in moved)
     user.kubectl("delete", "joinq/step", "pod/traffic")

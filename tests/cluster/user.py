@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from joinery.adapters.plain_values import decode
+from joinery.elastic.beta import Decision
 from tests.cluster.cache import home_folder
 from tests.cluster.clusters import Cluster, CommandFailed
 
@@ -100,6 +102,12 @@ class User:
             return self.kubectl("logs", "--tail=30", pod)
         except CommandFailed as error:
             return str(error)
+
+    def decisions(self, query: str) -> list[Decision]:
+        """What the operator decided, with its inputs, as its log has it."""
+        lines = self.kubectl("logs", "deploy/joinery-operator", "--tail=-1").splitlines()
+        texts = [line.partition(": decision ")[2] for line in lines if f"{query}-gateway" in line]
+        return [decode(json.loads(text), []) for text in texts if text]
 
     # --- rows
 

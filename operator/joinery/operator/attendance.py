@@ -1,15 +1,19 @@
 """One query's gateway, attended: the operator's machine of `core` on a connection to it, in a thread of its own.
 
 The machine decides the number of workers (`SetReplicas`) and has them drained; here its orders and what the gateway
-tells are kept for the reconciling loop, which is woken when something matters.
+tells are kept for the reconciling loop, which is woken when something matters. A decision that changes the number is
+logged with all its inputs: whoever doubts it can make it again (`elastic.guarded.replay`).
 """
 
+import json
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from joinery.adapters.conversations import controlling
+from joinery.adapters.plain_values import Blobs, encode
 from joinery.adapters.process import Process
 from joinery.adapters.security import Security
 from joinery.elastic.beta import Decision
@@ -17,11 +21,13 @@ from joinery.join.plan import JoinPlan
 from joinery.machine import orders
 from joinery.machine.calls import Calls
 from joinery.machine.facts import Connected, Disconnected, Fact, Received, ReplicasWanted
-from joinery.machine.messages import ChangeQuery, Overview, QueryChanged
+from joinery.machine.messages import ChangeQuery, ClusterReport, Overview, QueryChanged
 from joinery.machine.operator import OperatorMachine
 from joinery.machine.orders import Order
 from joinery.model.ids import GATEWAY, OPERATOR
 from joinery.model.spec import JoinQuerySpec
+
+log = logging.getLogger(__name__)
 
 JOIN_S: Final = 2.0
 
@@ -42,7 +48,7 @@ class Attendance:
         """Numbers of workers it asked for and why; whoever tells them takes them out."""
         self.answers: deque[QueryChanged] = deque(maxlen=8)
         """Of the gateway to changes of the query; whoever handles them takes them out."""
-        self._wake = wake
+        self._wake, self._address = wake, address
         self._process = Process(self.machine, Calls(instance="operator"), recorder=self, security=security)
         self._process.shell.carrying({orders.SetReplicas: self._scale})
         self._process.dial(GATEWAY, lambda: address, controlling(JoinPlan.of(spec)), role=OPERATOR)
@@ -72,8 +78,10 @@ class Attendance:
         self._wake()
 
     def saw(self, now_ns: int, fact: Fact, made: list[Order]) -> None:
-        """What the machine was told."""
+        """What the machine was told, and what it made of it."""
         del now_ns
+        if isinstance(fact, Received) and isinstance(fact.message, ClusterReport) and made:
+            log.info("%s: decision %s", self._address, json.dumps(encode(self.machine.last_decision, Blobs())))
         if isinstance(fact, Connected | Disconnected) and fact.peer == GATEWAY:
             self.is_connected = isinstance(fact, Connected)
             self._wake()

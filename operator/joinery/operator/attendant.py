@@ -5,9 +5,8 @@ wants another number of workers, and now and then. It starts from what there is,
 """
 
 import logging
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -22,7 +21,18 @@ from joinery.operator.authority import Signer
 from joinery.operator.children import ACCEPTED, GATEWAY_PORT
 from joinery.operator.events import Reason
 from joinery.operator.kube import Kube
-from joinery.operator.reconcile import Apply, Key, Outcome, Say, Seen, TellChange, Wanted, WantReplicas, reconcile
+from joinery.operator.reconcile import (
+    Apply,
+    Key,
+    Outcome,
+    Say,
+    Seen,
+    TellChange,
+    Wanted,
+    WantReplicas,
+    clamped,
+    reconcile,
+)
 from joinery.operator.settings import OperatorSettings
 from joinery.operator.status import Picture, status_of
 
@@ -56,10 +66,10 @@ class Watched:
 
 
 class Attendant:
-    """One JoinQuery's; `wake` is asked for by threads."""
+    """One JoinQuery's; `wake` is called by threads."""
 
     def __init__(
-        self, kube: Kube, settings: OperatorSettings, signer: Signer, watched: Watched, wake: threading.Event
+        self, kube: Kube, settings: OperatorSettings, signer: Signer, watched: Watched, wake: Callable[[], None]
     ) -> None:
         self._kube, self._settings, self._signer = kube, settings, signer
         self._watched, self._wake = watched, wake
@@ -88,6 +98,11 @@ class Attendant:
         said += self._complain(outcome)
         self._write_status(wanted, outcome, status)
         return said
+
+    @property
+    def is_attending(self) -> bool:
+        """Whether there may be news at any moment."""
+        return self._attendance is not None and self._attendance.is_connected
 
     def close(self) -> None:
         """The object is gone, or the operator ends."""
@@ -214,11 +229,12 @@ class Attendant:
         """Keep a connection to the gateway while there is something to attend."""
         if outcome.query is None or self._seen is None or self._seen.has_ended:
             return
-        if self._attendance is None:
-            self._seen = replace(self._seen, replicas=self._seen.replicas or outcome.query.spec.replicas)
+        if self._seen.replicas is None:
+            self._seen = replace(self._seen, replicas=clamped(outcome.query))
+        if self._attendance is None and self._watched.ready().get("gateway"):
             address = f"{wanted.name}-gateway.{wanted.namespace}.svc:{GATEWAY_PORT}"
             self._attendance = Attendance(
-                address, outcome.query.spec, self._seen.replicas or 1, self._signer.security, self._wake.set
+                address, outcome.query.spec, self._seen.replicas or 1, self._signer.security, self._wake
             )
 
     def _complain(self, outcome: Outcome) -> list[Say]:
@@ -232,8 +248,7 @@ class Attendant:
     def _write_status(self, wanted: Wanted, outcome: Outcome, status: Mapping[str, Any]) -> None:
         made = status_of(self._picture(wanted, outcome), self._status or status)
         now_s = time.monotonic()
-        matters = {key: made.get(key) != self._status.get(key) for key in ("observedGeneration", "phase", "conditions")}
-        if made == self._status or (not any(matters.values()) and now_s < self._written_s + STATUS_S):
+        if made == self._status or (_gist(made) == _gist(self._status) and now_s < self._written_s + STATUS_S):
             return
         self._kube.patch_status(wanted.namespace, wanted.name, made)
         self._status, self._written_s = made, now_s
@@ -259,6 +274,12 @@ class Attendant:
             decisions=len(attended.machine.history) if attended is not None else 0,
             held_until_ns=attended.machine.held_until_ns if attended is not None else 0,
         )
+
+
+def _gist(status: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What people and tools wait for: told at once."""
+    truths = tuple((one["type"], one["status"], one["reason"]) for one in status.get("conditions", ()))
+    return status.get("observedGeneration"), status.get("phase"), status.get("desiredReplicas"), truths
 
 
 def version_of(made: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ query, whose `Attendant` looks at what there is.
 
 import asyncio
 import logging
-import threading
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 import kopf
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
 """How long a query with news waits at most for its status."""
+REST_S: Final = 30.0
+"""How often a query is looked at that nobody tells anything of."""
 RETRY_S: Final = 2.0
 """After a call that failed."""
 _LABELLED: Final = {QUERY_LABEL: kopf.PRESENT}
@@ -45,13 +47,16 @@ class Operator:
         self.stepping: dict[tuple[str, str], float] = {}
         """Since when a step has been under way."""
         self._watched: dict[tuple[str, str], Watched] = {}
-        self._wakes: dict[tuple[str, str], threading.Event] = {}
+        self._wakes: dict[tuple[str, str], Waker] = {}
 
     def watched(self, namespace: str, name: str) -> Watched:
         return self._watched.setdefault((namespace, name), Watched())
 
-    def waker(self, namespace: str, name: str) -> threading.Event:
-        return self._wakes.setdefault((namespace, name), threading.Event())
+    def waker(self, namespace: str, name: str) -> "Waker":
+        """Called in the event loop only."""
+        if (namespace, name) not in self._wakes:
+            self._wakes[namespace, name] = Waker(asyncio.get_running_loop())
+        return self._wakes[namespace, name]
 
     def forget(self, namespace: str, name: str) -> None:
         self._watched.pop((namespace, name), None)
@@ -64,6 +69,26 @@ class Operator:
             return f"the event loop has not turned for {now_s - self.turned_s:.0f} s"
         late = [key for key, since in list(self.stepping.items()) if now_s - since > limit_s]
         return f"stuck at {late[0][0]}/{late[0][1]}" if late else None
+
+
+class Waker:
+    """Ends a wait in the event loop; from any thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._event = loop, asyncio.Event()
+
+    def wake(self) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and everything with it
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    def begin(self) -> None:
+        """What happens from now on counts."""
+        self._event.clear()
+
+    async def wait(self, limit_s: float) -> None:
+        """Until woken, or for so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), limit_s)
 
 
 def register(operator: Operator, registry: kopf.OperatorRegistry) -> None:
@@ -89,7 +114,7 @@ def register(operator: Operator, registry: kopf.OperatorRegistry) -> None:
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
     async def object_changed(namespace: Any, name: str, **_: Any) -> None:
-        operator.waker(namespace, name).set()
+        operator.waker(namespace, name).wake()
 
     for kind in ("configmaps", "services"):
         kopf.on.event("", "v1", kind, labels=_LABELLED, registry=registry)(_child_changed(operator))
@@ -97,7 +122,7 @@ def register(operator: Operator, registry: kopf.OperatorRegistry) -> None:
         kopf.on.event("apps", "v1", kind, labels=_LABELLED, registry=registry)(_child_changed(operator))
     kopf.on.event("", "v1", "pods", labels=_LABELLED, registry=registry)(_pod_changed(operator))
 
-    @kopf.daemon(GROUP, VERSION, PLURAL, cancellation_timeout=10, cancellation_backoff=3, registry=registry)
+    @kopf.daemon(GROUP, VERSION, PLURAL, cancellation_timeout=10, cancellation_backoff=1, registry=registry)
     async def attend(body: kopf.Body, namespace: Any, name: str, stopped: Any, **_: Any) -> None:
         await _attend(operator, body, namespace, name, stopped)
 
@@ -113,11 +138,11 @@ async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str
     """One query, until it is deleted or the operator ends."""
     wake, key = operator.waker(namespace, name), (namespace, name)
     watched = operator.watched(namespace, name)
-    attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake)
+    attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake.wake)
     operator.metrics.queries += 1
     try:
         while not stopped:
-            wake.clear()
+            wake.begin()
             operator.stepping[key] = time.monotonic()
             failed = False
             try:
@@ -131,17 +156,13 @@ async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str
                 operator.metrics.told(one.reason.value)
                 kind = "Warning" if one.is_warning else "Normal"
                 kopf.event(body, type=kind, reason=one.reason.value, message=one.text[:1000])
-            await _until(wake, RETRY_S if failed else LOOK_S, stopped, patient=failed)
+            if failed:
+                await asyncio.sleep(RETRY_S)
+            else:
+                await wake.wait(LOOK_S if attendant.is_attending else REST_S)
     finally:
         operator.metrics.queries -= 1
         await asyncio.to_thread(attendant.close)
-
-
-async def _until(wake: threading.Event, limit_s: float, stopped: Any, *, patient: bool) -> None:
-    """Until woken, or for so long; after a failure a wake does not shorten it."""
-    until = time.monotonic() + limit_s
-    while not stopped and time.monotonic() < until and (patient or not wake.is_set()):
-        await asyncio.sleep(0.1)
 
 
 async def _beat(operator: Operator) -> None:
@@ -175,7 +196,7 @@ def _child_changed(operator: Operator) -> Any:
         query = labels[QUERY_LABEL]
         is_gone = event.get("type") == "DELETED"
         operator.watched(namespace, query).versions[body["kind"], name] = None if is_gone else version_of(body)
-        operator.waker(namespace, query).set()
+        operator.waker(namespace, query).wake()
 
     return changed
 
@@ -188,6 +209,6 @@ def _pod_changed(operator: Operator) -> Any:
         else:
             ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", ()))
             watched.pods[name] = (labels.get(ROLE_LABEL, ""), ready)
-        operator.waker(namespace, labels[QUERY_LABEL]).set()
+        operator.waker(namespace, labels[QUERY_LABEL]).wake()
 
     return changed

@@ -126,9 +126,8 @@ def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
         )
     if isinstance(picture.decision, Keep):
         limits = [one for one in picture.decision.blocked_by if one in ("max", "min")]
-        made["ScalingLimited"] = (
-            bool(limits), f"At{limits[0].title()}Replicas" if limits else "WithinBounds", picture.decision.because,
-        )  # fmt: skip
+        reason = f"At{limits[0].title()}Replicas" if limits else "WithinBounds"
+        made["ScalingLimited"] = (bool(limits), reason, picture.decision.because.partition(";")[0])
     return made
 
 
