@@ -72,8 +72,8 @@ class RecordingLog:
     def trim(self, term: Term, head: Head, keep_from: RecordNo) -> None:
         self._log.trim(term, head, keep_from)
 
-    def tidy(self) -> None:
-        self._log.tidy()
+    def tidy(self) -> int | None:
+        return self._log.tidy()
 
     def write_map(self, term: Term, stored: StoredMap) -> None:
         self._log.write_map(term, stored)

@@ -151,20 +151,23 @@ class RedisLog:
     def trim(self, term: Term, head: Head, keep_from: RecordNo) -> None:
         self._ask(self._trim, term, head.next_record, keep_from, bytes(encode_head(head)))
 
-    def tidy(self) -> None:
+    def tidy(self) -> int | None:
         now_s = time.monotonic()
         if not self._may_tidy or now_s < self._look_again_s:
-            return
+            return None
         self._look_again_s = now_s + _TIDY_S
         try:
             with calling():
                 found = self._info()
+                used = int(found["used_memory"])
                 if found["aof_enabled"] and not found["aof_rewrite_in_progress"]:
-                    size, used = int(found["aof_current_size"]), int(found["used_memory"])
+                    size = int(found["aof_current_size"])
                     if size > max(_SMALL_AOF, AOF_FACTOR * used):
                         self._client.bgrewriteaof()
         except (failures.ResponseError, UserMustAct):  # rule 2
             self._may_tidy = False
+            return None
+        return used
 
     def _info(self) -> dict[str, Any]:
         return {**self._client.info("persistence"), **self._client.info("memory")}

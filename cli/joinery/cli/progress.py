@@ -30,6 +30,8 @@ class Progress:
     """All that were seen; `last.moves_done` is how many there were."""
     began_anew: bool = False
     """Whether the gateway was started again: delays are counted since then, rows and results from the beginning."""
+    stored_peak: int = 0
+    """The most that Redis was seen to take."""
     notes: list[str] = field(default_factory=list)
     """What went wrong, for the summary."""
     _news: deque[str] = field(default_factory=deque)
@@ -41,6 +43,7 @@ class Progress:
         seen = self.last
         self.began_anew |= seen is not None and view.produced.rows < seen.produced.rows
         self._before, self.last = seen, view
+        self.stored_peak = max(self.stored_peak, view.stored_bytes)
         self._note_degree(view)
         self._note_moves(view, 0 if seen is None else seen.moves_done)
         fresh = view.events_seen - (0 if seen is None else seen.events_seen)
@@ -104,6 +107,8 @@ class Progress:
             p50, p99 = (duration(delays.percentile_ns(share) / 1e9) for share in (0.5, 0.99))
             parts.append(f"delay p50 {p50}, p99 {p99}")
         parts.append(counted(view.degree, "worker"))
+        if view.stored_bytes:
+            parts.append(f"Redis {size(view.stored_bytes)}")
         if view.under_way:
             parts.append(f"{counted(len(view.under_way), 'group')} moving")
         return "  ".join(parts)

@@ -39,6 +39,7 @@ def as_json(
         "delivery": _delays(view.delivered if view else Delays()),
         "unsentPeakBytes": view.unsent_peak_bytes if view else 0,
         "replayBytes": view.replay_bytes if view else 0,
+        "redisBytes": progress.stored_peak or None,
         "mapVersion": view.map_version if view else 0,
         "workers": _workers(progress),
         "lastDecision": _decision(decision),
@@ -118,6 +119,8 @@ def as_lines(told: dict[str, Any]) -> list[str]:
         if moves["pauseMedian"] is not None:
             text += f", paused median {duration(moves['pauseMedian'])}, longest {duration(moves['pauseMax'])}"
         lines.append(_line("moves", text))
+    if told["redisBytes"]:
+        lines.append(_line("redis", f"at most {size(told['redisBytes'])} of memory"))
     delay = told["delay"]
     if delay["results"]:
         text = ", ".join(f"{key} {duration(delay[key])}" for key in ("p50", "p99", "max"))

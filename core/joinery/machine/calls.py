@@ -53,11 +53,11 @@ class Calls:
         _there(self.log).append(order.term, order.number, order.record)
         return facts.Appended(order.number)
 
-    def _trim_log(self, order: orders.TrimLog) -> None:
+    def _trim_log(self, order: orders.TrimLog) -> Fact | None:
         log = _there(self.log)
         log.trim(order.term, order.head, order.keep_from)
-        if order.is_quiet:
-            log.tidy()
+        nbytes = log.tidy() if order.is_quiet else None
+        return None if nbytes is None else facts.StoreMeasured(nbytes)
 
     def _write_map(self, order: orders.WriteMap) -> Fact:
         _there(self.log).write_map(order.term, order.map)

@@ -109,6 +109,13 @@ class MapWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreMeasured:
+    """The store of the log takes so many bytes, with all that is in it."""
+
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class SpecWritten:
     """The spec in force is durable."""
 
@@ -260,6 +267,7 @@ Fact: TypeAlias = (
     | Appended
     | MapWritten
     | SpecWritten
+    | StoreMeasured
     | Fenced
     | CollectorOpened
     | SinksReady

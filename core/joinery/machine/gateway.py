@@ -118,6 +118,9 @@ class GatewayMachine:
                 made = self.placement.written(fact.version, now_ns)
                 self.workforce.expect(self.placement.map.workers if self.placement.map else (), now_ns)
                 return made
+            case facts.StoreMeasured():
+                self.watch.stored_bytes = fact.nbytes
+                return []
             case facts.SpecWritten():
                 return self.changing.written(fact.kept, self.term, now_ns)
             case _:

@@ -57,8 +57,11 @@ class Log(Protocol):
         """Make `head` the head and drop the records before `keep_from`; never goes back."""
         ...
 
-    def tidy(self) -> None:
-        """Give back to the system what trims have freed, if it pays; called while nothing moves."""
+    def tidy(self) -> int | None:
+        """Give back to the system what trims have freed, if it pays; called while nothing moves.
+
+        The bytes that the store takes, with all that is in it; None: it did not look.
+        """
         ...
 
     def write_map(self, term: Term, stored: StoredMap) -> None:

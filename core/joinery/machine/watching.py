@@ -61,6 +61,8 @@ class Watch:
         self._retired: set[tuple[WorkerId, str]] = set()
         self._lost: set[tuple[WorkerId, str]] = set()
         self._is_too_large = False
+        self.stored_bytes = 0
+        """What the store of the log takes; 0: not known."""
         self.checkpointed_ns = 0
         """When an increment was written last."""
 
@@ -206,6 +208,7 @@ class Watch:
             uncommitted=int(place.committed.min()) + 1,
             rejected=rejected,
             checkpointed_ns=self.checkpointed_ns,
+            stored_bytes=self.stored_bytes,
             settings=self._settings(head),
         )
 

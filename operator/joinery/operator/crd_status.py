@@ -74,6 +74,7 @@ STATUS: Final = _fields(
     late=_of("integer", "Late rows.", **_INTEGER),
     rejected=_of("integer", "Batches that were refused.", **_INTEGER),
     stateBytes=_of("integer", "Bytes of the windows, over all workers.", **_INTEGER),
+    redisBytes=_of("integer", "Memory of the query's Redis, with all that others have in it.", **_INTEGER),
     lastCheckpoint=_time("When an increment of a group was written last."),
     delayP50=_of("string", "Arrival of the later member to the result's commit: half are faster."),
     delayP99=_of("string", "The same: 99 of 100 are faster."),

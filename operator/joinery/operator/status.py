@@ -177,6 +177,7 @@ def _of_view(view: Overview, query: JoinQuery) -> Status:
         "results": view.results,
         "late": sum(stream.late for stream in view.streams),
         "stateBytes": sum(worker.report.memory_bytes for worker in view.workers if worker.report is not None),
+        "redisBytes": view.stored_bytes or None,
         "delayP50": _shown(view.delivered.percentile_ns(0.5)),
         "delayP99": _shown(view.delivered.percentile_ns(0.99)),
         "slots": {

@@ -278,7 +278,7 @@ def overview(rng: Generator, plan: JoinPlan) -> m.Overview:
         map_version=MapVersion(4), results=int(rng.integers(2**40)), late=1, produced=delays(rng),
         delivered=delays(rng), moves=tuple(move(rng, plan) for _ in range(rng.integers(3))), moves_done=9,
         under_way=(move(rng, plan),), events=(event,), events_seen=8, unsent_bytes=1, unsent_peak_bytes=2,
-        replay_bytes=3, epoch_ns=4, uncommitted=7, rejected=2, checkpointed_ns=9,
+        replay_bytes=3, epoch_ns=4, uncommitted=7, rejected=2, checkpointed_ns=9, stored_bytes=8,
         is_last=bool(rng.random() < 0.5), settings=maybe(rng, settings(rng, plan)),
     )  # fmt: skip
 

@@ -67,6 +67,7 @@ def write_overview(view: Overview) -> wire.Overview:
         uncommitted_record=view.uncommitted,
         rejected_batches=view.rejected,
         checkpointed_ns=view.checkpointed_ns,
+        stored_bytes=view.stored_bytes,
         settings=None if view.settings is None else _write_settings(view.settings),
     )
 
@@ -135,6 +136,7 @@ def read_overview(message: wire.Overview, plan: JoinPlan) -> Overview:
         uncommitted=number(message, "uncommitted_record"),
         rejected=number(message, "rejected_batches"),
         checkpointed_ns=number(message, "checkpointed_ns", MIN_I64),
+        stored_bytes=number(message, "stored_bytes"),
         settings=_read_settings(message.settings, plan) if message.HasField("settings") else None,
     )
 

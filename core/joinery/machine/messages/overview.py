@@ -136,5 +136,7 @@ class Overview:
     """Batches that were refused."""
     checkpointed_ns: int = 0
     """When an increment of a group was written last; 0: never."""
+    stored_bytes: int = 0
+    """What Redis takes, with all that is in it; 0: not known."""
     settings: SettingsView | None = None
     """None: not told."""

@@ -129,7 +129,7 @@ class ClusterReport(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[_common_pb2.LoadReport, _Mapping]]] = ..., roles: _Optional[_Iterable[_Union[LoadRole, str]]] = ..., degree_workers: _Optional[int] = ...) -> None: ...
 
 class Overview(_message.Message):
-    __slots__ = ("at_ns", "records", "streams", "workers", "degree_workers", "suppliers", "consumers", "map_version", "results_rows", "late_rows", "produced", "delivered", "moves", "moves_done", "under_way", "events", "events_seen", "unsent_bytes", "unsent_peak_bytes", "replay_bytes", "epoch_ns", "is_last", "settings", "uncommitted_record", "rejected_batches", "checkpointed_ns")
+    __slots__ = ("at_ns", "records", "streams", "workers", "degree_workers", "suppliers", "consumers", "map_version", "results_rows", "late_rows", "produced", "delivered", "moves", "moves_done", "under_way", "events", "events_seen", "unsent_bytes", "unsent_peak_bytes", "replay_bytes", "epoch_ns", "is_last", "settings", "uncommitted_record", "rejected_batches", "checkpointed_ns", "stored_bytes")
     AT_NS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     STREAMS_FIELD_NUMBER: _ClassVar[int]
@@ -156,6 +156,7 @@ class Overview(_message.Message):
     UNCOMMITTED_RECORD_FIELD_NUMBER: _ClassVar[int]
     REJECTED_BATCHES_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINTED_NS_FIELD_NUMBER: _ClassVar[int]
+    STORED_BYTES_FIELD_NUMBER: _ClassVar[int]
     at_ns: int
     records: int
     streams: _containers.RepeatedCompositeFieldContainer[StreamView]
@@ -182,7 +183,8 @@ class Overview(_message.Message):
     uncommitted_record: int
     rejected_batches: int
     checkpointed_ns: int
-    def __init__(self, at_ns: _Optional[int] = ..., records: _Optional[int] = ..., streams: _Optional[_Iterable[_Union[StreamView, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[WorkerView, _Mapping]]] = ..., degree_workers: _Optional[int] = ..., suppliers: _Optional[int] = ..., consumers: _Optional[int] = ..., map_version: _Optional[int] = ..., results_rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., produced: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., delivered: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., moves: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., moves_done: _Optional[int] = ..., under_way: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[EventView, _Mapping]]] = ..., events_seen: _Optional[int] = ..., unsent_bytes: _Optional[int] = ..., unsent_peak_bytes: _Optional[int] = ..., replay_bytes: _Optional[int] = ..., epoch_ns: _Optional[int] = ..., is_last: _Optional[bool] = ..., settings: _Optional[_Union[SettingsView, _Mapping]] = ..., uncommitted_record: _Optional[int] = ..., rejected_batches: _Optional[int] = ..., checkpointed_ns: _Optional[int] = ...) -> None: ...
+    stored_bytes: int
+    def __init__(self, at_ns: _Optional[int] = ..., records: _Optional[int] = ..., streams: _Optional[_Iterable[_Union[StreamView, _Mapping]]] = ..., workers: _Optional[_Iterable[_Union[WorkerView, _Mapping]]] = ..., degree_workers: _Optional[int] = ..., suppliers: _Optional[int] = ..., consumers: _Optional[int] = ..., map_version: _Optional[int] = ..., results_rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., produced: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., delivered: _Optional[_Union[_common_pb2.Delays, _Mapping]] = ..., moves: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., moves_done: _Optional[int] = ..., under_way: _Optional[_Iterable[_Union[MoveView, _Mapping]]] = ..., events: _Optional[_Iterable[_Union[EventView, _Mapping]]] = ..., events_seen: _Optional[int] = ..., unsent_bytes: _Optional[int] = ..., unsent_peak_bytes: _Optional[int] = ..., replay_bytes: _Optional[int] = ..., epoch_ns: _Optional[int] = ..., is_last: _Optional[bool] = ..., settings: _Optional[_Union[SettingsView, _Mapping]] = ..., uncommitted_record: _Optional[int] = ..., rejected_batches: _Optional[int] = ..., checkpointed_ns: _Optional[int] = ..., stored_bytes: _Optional[int] = ...) -> None: ...
 
 class SettingsView(_message.Message):
     __slots__ = ("changes", "replicas_workers", "beta", "supplier_threshold", "consumer_threshold", "windows")
