@@ -1,6 +1,7 @@
 """A JoinQuery in a cluster, as a user meets it: install, apply, push, read, scale, break. Results stay exact."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,6 +36,13 @@ def results_volume(user: User) -> None:
     user.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orders-fulfilments"}, "data": files})
 
 
+@pytest.fixture(autouse=True)
+def cleared(user: User) -> Iterator[None]:
+    """No test sees what another one left."""
+    yield
+    user.clear()
+
+
 def test_rows_pushed_through_the_gateway_come_back_joined(user: User) -> None:
     user.apply(join_query("hello", replicas=2))
     user.ready("hello")
@@ -42,8 +50,6 @@ def test_rows_pushed_through_the_gateway_come_back_joined(user: User) -> None:
     user.exact()
     user.finished("hello")
     assert user.status("hello")["results"] > 0
-    user.kubectl("delete", "joinq/hello", "pod/traffic", "--wait=true")
-    assert [] == user.all("pods", "joinery.dev/joinquery=hello")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
@@ -54,7 +60,6 @@ def test_every_example_runs(user: User, example: Any) -> None:
     user.until("it runs", lambda: user.status(name).get("phase") in ("Running", "Scaling", "Finished"), 60)
     user.finished(name)
     assert user.status(name)["results"] > 0
-    user.kubectl("delete", "joinq", name)
 
 
 def test_the_degree_follows_the_load_and_nothing_is_lost(user: User) -> None:
@@ -73,7 +78,6 @@ def test_the_degree_follows_the_load_and_nothing_is_lost(user: User) -> None:
     assert decisions == [replay(one) for one in decisions]
     moved = user.events("step", "PartitionGroupMigrated")
     assert all("pause=" in one and "->" in one for one in moved)
-    user.kubectl("delete", "joinq/step", "pod/traffic")
 
 
 def test_a_person_scales_and_is_obeyed_for_a_while(user: User) -> None:
@@ -87,7 +91,6 @@ def test_a_person_scales_and_is_obeyed_for_a_while(user: User) -> None:
     user.kubectl("scale", "joinq/scaled", "--replicas=1")
     user.until("one worker", lambda: user.status("scaled").get("replicas") == 1, 60)
     user.exact()
-    user.kubectl("delete", "joinq/scaled", "pod/traffic")
 
 
 @pytest.mark.parametrize("role", ["worker", "gateway", "collector"])
@@ -99,7 +102,6 @@ def test_a_pod_that_is_killed_under_load_costs_nothing(user: User, role: str) ->
     pod = user.all("pods", f"joinery.dev/joinquery=killed,joinery.dev/role={role}")[0]["metadata"]["name"]
     user.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
     user.exact()
-    user.kubectl("delete", "joinq/killed", "pod/traffic")
 
 
 def test_a_killed_operator_goes_on_where_it_was(user: User) -> None:
@@ -111,7 +113,6 @@ def test_a_killed_operator_goes_on_where_it_was(user: User) -> None:
     user.kubectl("delete", "pod", operator, "--force", "--grace-period=0")
     user.until("three workers", lambda: user.status("operated").get("readyReplicas") == 3, 90)
     user.exact()
-    user.kubectl("delete", "joinq/operated", "pod/traffic")
 
 
 def test_windows_and_thresholds_change_while_it_runs_and_other_things_are_refused(user: User) -> None:
@@ -123,7 +124,6 @@ def test_windows_and_thresholds_change_while_it_runs_and_other_things_are_refuse
     with pytest.raises(CommandFailed, match=r"spec\.partitions"):
         user.kubectl("patch", "joinq", "changed", "--type=merge", "-p", json.dumps({"spec": {"partitions": 7}}))
     user.exact()
-    user.kubectl("delete", "joinq/changed", "pod/traffic")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,6 @@ def test_what_only_the_operator_can_see_is_told_in_the_status(user: User) -> Non
     user.apply(join_query("stalled", join={"on": ["nothing"]}))
     user.until("it stalls", lambda: user.condition("stalled", "Stalled") == "True", 30)
     assert any("spec.join.on[0]" in one for one in user.events("stalled", "ValidationError"))
-    user.kubectl("delete", "joinq", "stalled")
 
 
 def test_a_deleted_query_leaves_nothing(user: User) -> None:
@@ -164,7 +163,6 @@ def test_a_workers_pod_has_no_token_of_the_api(user: User) -> None:
     user.ready("bare")
     with pytest.raises(CommandFailed):
         user.kubectl("exec", "bare-worker-0", "--", "ls", "/var/run/secrets/kubernetes.io")
-    user.kubectl("delete", "joinq", "bare")
 
 
 def test_a_killed_redis_costs_nothing(user: User) -> None:
@@ -175,7 +173,6 @@ def test_a_killed_redis_costs_nothing(user: User) -> None:
     user.until("rows flow", lambda: user.status("stored").get("results", 0) > 0, 60)
     user.kubectl("delete", "pod", "joinery-redis-0", "--force", "--grace-period=0")
     user.exact()
-    user.kubectl("delete", "joinq/stored", "pod/traffic")
 
 
 def test_a_node_without_redis_can_be_drained(user: User) -> None:
@@ -193,7 +190,6 @@ def test_a_node_without_redis_can_be_drained(user: User) -> None:
         user.exact()
     finally:
         user.kubectl("uncordon", chosen[0])
-    user.kubectl("delete", "joinq/drained", "pod/traffic")
 
 
 @pytest.mark.parametrize("subgroups", [2, 4])
@@ -211,4 +207,3 @@ def test_four_workers_in_sub_groups_keep_the_buffer_within_its_bound(user: User,
     bound = 2 * rate * 24 * epoch_s / 2 * (1 + 1 / subgroups)
     assert (subgroups, "500ms") == (slots["subgroups"], slots["epoch"])
     assert 0 < slots["bufferPeakBytes"] < 3 * bound
-    user.kubectl("delete", "joinq/slots", "pod/traffic")

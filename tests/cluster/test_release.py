@@ -28,7 +28,7 @@ def test_an_upgrade_and_its_rollback_keep_the_queries_running(user: User) -> Non
     user.cluster.helm(*upgrade, "--set", "operator.holdSeconds=30", timeout_s=180)
     user.cluster.helm("rollback", RELEASE, "--namespace", RELEASE, "--wait", "--timeout", "2m", timeout_s=180)
     user.exact()
-    user.kubectl("delete", "joinq/kept", "pod/traffic")
+    user.clear()
 
 
 def test_the_operator_may_do_what_it_does_and_nothing_else(user: User) -> None:

@@ -109,6 +109,11 @@ class User:
         texts = [line.partition(": decision ")[2] for line in lines if f"{query}-gateway" in line]
         return [decode(json.loads(text), []) for text in texts if text]
 
+    def clear(self) -> None:
+        """Every query and its traffic go."""
+        self.kubectl("delete", "pod", "-l", "app=traffic", "--force", "--grace-period=0", "--ignore-not-found")
+        self.kubectl("delete", "joinq", "--all", "--wait=true", timeout_s=180)
+
     # --- rows
 
     def traffic(

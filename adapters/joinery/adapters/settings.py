@@ -48,6 +48,8 @@ class Settings:
     """Folder in which the gateway records its input and the collector the results; None: they do not."""
     speed_file: Path | None = None
     """A worker's comparisons per second, in place of the query's, for tests; it may change while it runs."""
+    last_words: Path | None = None
+    """Where the gateway writes what a query came to when it has ended; None: nowhere."""
     reflection: bool = False
     """Whether the server tells its services to whoever asks."""
     tls: Path | None = None
@@ -95,6 +97,8 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     parser.add_argument("--tls", type=Path, help=tls)
     http = "HOST:PORT of plain HTTP for probes: /livez and /readyz, 200 or 503 with the reason; left out: none"
     parser.add_argument("--http", default="", help=http)
+    words = "file for what a query came to, as JSON, when it has ended (a pod's termination message); left out: none"
+    parser.add_argument("--last-words", type=Path, help=words)
     parser.epilog = f"{TOKEN} in the environment: the token that producers and subscribers must show; left out: none."
     flags = vars(parser.parse_args(arguments))
     flags["redis"] = flags["redis"] or environment.get(REDIS_URL, "")

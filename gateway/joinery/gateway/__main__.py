@@ -4,6 +4,7 @@ Exit codes: 0 the query has ended and everything is committed; 1 it was stopped,
 2 it cannot run, and neither can another one: the query or its input must be mended, or the state of groups is lost.
 """
 
+import json
 import sys
 from functools import partial
 
@@ -74,6 +75,8 @@ def _run(settings: Settings) -> int:
     if not machine.finished and not because.startswith("SIG"):  # who sends a signal knows why
         sys.stderr.write(f"gateway: {because}\n")
     if machine.finished:
+        if settings.last_words is not None:
+            settings.last_words.write_text(json.dumps({"results": machine.watch.totals.results}))
         return 0
     wrong = [source for source in sources if isinstance(source.error, UserMustAct)]
     is_lost = because == machine.losses.text

@@ -4,15 +4,17 @@
 wants another number of workers, and now and then. It starts from what there is, so an operator that was killed goes on.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import yaml
 
+from joinery.adapters.settings import CANNOT_RUN
 from joinery.machine.messages import EventKind
 from joinery.model.errors import BadSpec
 from joinery.model.spec import JoinQuery
@@ -38,6 +40,7 @@ from joinery.operator.status import Picture, status_of
 
 log = logging.getLogger(__name__)
 
+ENDED: Final = "every stream has ended; all of it is joined and committed"
 STATUS_S: Final = 2.0
 """A status that changes all the time is written that often."""
 _REASONS: Final = {
@@ -48,12 +51,30 @@ _REASONS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class LastWords:
+    """How a gateway's container ended, and what it left to say."""
+
+    code: int
+    text: str
+
+    @property
+    def results(self) -> int | None:
+        """What the query came to."""
+        try:
+            return int(json.loads(self.text)["results"])
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
 class Watched:
     """What kopf saw of one query's children and pods; written by its loop, read by `step`."""
 
     def __init__(self) -> None:
         self.pods: dict[str, tuple[str, bool]] = {}
         """Role and readiness by name."""
+        self.last_words: LastWords | None = None
+        """Of the newest gateway that ended."""
         self.versions: dict[Key, str | None] = {}
         """The version of each child; None: it is gone."""
 
@@ -139,7 +160,13 @@ class Attendant:
     def _hear(self, wanted: Wanted) -> list[Say]:
         """What the gateway and the machine have said."""
         attended, said = self._attendance, list[Say]()
-        if attended is None or self._seen is None:
+        if self._seen is None:
+            return said
+        words = self._watched.last_words
+        if words is not None and words.code == 0 and not self._seen.has_ended:  # it ended before we could attend it
+            self._seen = replace(self._seen, has_ended=True)
+            said.append(Say(Reason.FINISHED, ENDED))
+        if attended is None:
             return said
         while attended.answers:
             answer, pending = attended.answers.popleft(), self._pending
@@ -157,7 +184,7 @@ class Attendant:
             said.append(Say(reason, f"{replicas} workers, because {because}"))
         if attended.has_ended and not self._seen.has_ended:
             self._seen = replace(self._seen, has_ended=True)
-            said.append(Say(Reason.FINISHED, "every stream has ended; all of it is joined and committed"))
+            said.append(Say(Reason.FINISHED, ENDED))
         return said + self._news(wanted)
 
     def _news(self, wanted: Wanted) -> list[Say]:
@@ -231,7 +258,7 @@ class Attendant:
             return
         if self._seen.replicas is None:
             self._seen = replace(self._seen, replicas=clamped(outcome.query))
-        if self._attendance is None and self._watched.ready().get("gateway"):
+        if self._attendance is None and any(role == "gateway" for role, _ in list(self._watched.pods.values())):
             address = f"{wanted.name}-gateway.{wanted.namespace}.svc:{GATEWAY_PORT}"
             self._attendance = Attendance(
                 address, outcome.query.spec, self._seen.replicas or 1, self._signer.security, self._wake
@@ -239,7 +266,9 @@ class Attendant:
 
     def _complain(self, outcome: Outcome) -> list[Say]:
         """A complaint is told once."""
-        stalled = outcome.stalled or self._refused
+        words = self._watched.last_words
+        cannot_run = words.text if words is not None and words.code == CANNOT_RUN else None
+        stalled = outcome.stalled or self._refused or cannot_run
         is_new, self._stalled = stalled is not None and stalled != self._stalled, stalled
         return [Say(Reason.VALIDATION_ERROR, stalled or "", is_warning=True)] if is_new else []
 
@@ -270,6 +299,7 @@ class Attendant:
             ready=ready,
             is_attended=attended is not None and attended.is_connected,
             view=attended.view if attended is not None else None,
+            results=words.results if (words := self._watched.last_words) is not None else None,
             decision=attended.last_decision if attended is not None else None,
             decisions=len(attended.machine.history) if attended is not None else 0,
             held_until_ns=attended.machine.held_until_ns if attended is not None else 0,

@@ -32,6 +32,7 @@ OWN_BYTES: Final = 512 * 2**20
 """What a worker's process needs beside its windows."""
 USER: Final = 10001
 FILES: Final = "/etc/joinery"
+LAST_WORDS: Final = "/dev/termination-log"
 CERTIFICATES: Final = "/etc/joinery-tls"
 QUERY_LABEL: Final = "joinery.dev/joinquery"
 ROLE_LABEL: Final = "joinery.dev/role"
@@ -178,6 +179,8 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
         "args": [*_common_flags(parent, settings), *flags],
         "env": _environment(parent, role),
         "ports": _ports(role),
+        "terminationMessagePath": LAST_WORDS,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": _resources(parent, role),
         "securityContext": {
             "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
@@ -237,6 +240,7 @@ def _common_flags(parent: Parent, settings: OperatorSettings) -> list[str]:
         "--collector", f"{parent.name}-collector.{parent.namespace}.svc:{COLLECTOR_PORT}",
         "--http", f"0.0.0.0:{HTTP_PORT}",
     ]  # fmt: skip
+    made += ["--last-words", LAST_WORDS]
     return [*made, "--tls", CERTIFICATES] if settings.tls else made
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import kopf
 from kubernetes.client.exceptions import ApiException
 
-from joinery.operator.attendant import Attendant, Watched, version_of
+from joinery.operator.attendant import Attendant, LastWords, Watched, version_of
 from joinery.operator.authority import Signer
 from joinery.operator.children import QUERY_LABEL, ROLE_LABEL
 from joinery.operator.crd import GROUP, PLURAL, VERSION
@@ -201,6 +201,16 @@ def _child_changed(operator: Operator) -> Any:
     return changed
 
 
+def _last_words(status: Any) -> LastWords | None:
+    """Of the container that ended last; one that failed and runs again has taken them back."""
+    for container in status.get("containerStatuses", ()):
+        now, before = container.get("state", {}), container.get("lastState", {})
+        ended = now.get("terminated") or before.get("terminated")
+        if ended is not None and (ended["exitCode"] == 0 or "running" not in now):
+            return LastWords(int(ended["exitCode"]), str(ended.get("message", "")).strip())
+    return None
+
+
 def _pod_changed(operator: Operator) -> Any:
     async def changed(namespace: str, name: str, labels: Any, status: Any, event: Any, **_: Any) -> None:
         watched = operator.watched(namespace, labels[QUERY_LABEL])
@@ -209,6 +219,8 @@ def _pod_changed(operator: Operator) -> Any:
         else:
             ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", ()))
             watched.pods[name] = (labels.get(ROLE_LABEL, ""), ready)
+            if labels.get(ROLE_LABEL) == "gateway":
+                watched.last_words = _last_words(status)
         operator.waker(namespace, labels[QUERY_LABEL]).wake()
 
     return changed

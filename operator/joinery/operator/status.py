@@ -40,6 +40,8 @@ class Picture:
     is_attended: bool = False
     """Whether the operator and the gateway are connected."""
     view: Overview | None = None
+    results: int | None = None
+    """What the query came to, if the gateway has said so at its end."""
     decision: Decision | None = None
     decisions: int = 0
     held_until_ns: int = 0
@@ -60,6 +62,8 @@ def status_of(picture: Picture, before: Mapping[str, Any]) -> Status:
     }
     if picture.view is not None and picture.query is not None:
         made |= _of_view(picture.view, picture.query)
+    if picture.results is not None:
+        made["results"] = picture.results
     return made
 
 
