@@ -41,4 +41,4 @@ def test_a_redis_that_dies_while_it_is_brought_back_is_brought_back_again() -> N
     killing = Killing()
     verdict = judge(calm(), watch=killing)
     assert verdict.is_exact, str(verdict)
-    assert len(killing.killed) >= 2, "a busy machine may be too slow for all, but one of them must have been a new Redis"
+    assert len(killing.killed) >= 2, "one of them a new Redis; a busy machine may be too slow for more"

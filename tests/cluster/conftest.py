@@ -44,6 +44,9 @@ def _remove(user: User) -> None:
     """What an earlier run left, too."""
     with suppress(CommandFailed):
         user.cluster.helm("uninstall", RELEASE, "--namespace", RELEASE, "--wait", timeout_s=300)
+    with suppress(CommandFailed):  # without their operator nobody would end them
+        for name in user.kubectl("get", "joinq", "-o", "name").split():
+            user.kubectl("patch", name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     user.cluster.kubectl("delete", "namespace", RELEASE, "--ignore-not-found", "--wait=true", timeout_s=180)
     user.cluster.kubectl("delete", "crd", "joinqueries.joinery.dev", "--ignore-not-found", timeout_s=60)
     user.cluster.kubectl("delete", "pv", "results", "--ignore-not-found", timeout_s=60)

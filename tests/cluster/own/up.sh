@@ -134,6 +134,7 @@ C
 }
 kubelet_config() { # number folder
   # logs apart: a kubelet deletes those of pods that it does not know
+  # resize in place: without cgroups per class a kubelet of 1.33 dies of it when a container is restarted
   # cgroups: also a machine with the first version of them, shared with what it runs in, will do
   cat >"$2/kubelet.yaml" <<C
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -146,6 +147,7 @@ containerRuntimeEndpoint: unix://$run$1.sock
 clusterDNS: [$gateway]
 clusterDomain: cluster.local
 podLogsDir: $2/logs
+featureGates: {InPlacePodVerticalScaling: false}
 cgroupDriver: cgroupfs
 cgroupRoot: /
 cgroupsPerQOS: false
