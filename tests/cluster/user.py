@@ -117,8 +117,9 @@ class User:
     # --- rows
 
     def traffic(
-        self, query: str, phases: str, *, name: str = "traffic", token: str | None = None, tls: str | None = None
-    ) -> str:
+        self, query: str, phases: str, *, name: str = "traffic", token: str | None = None, tls: str | None = None,
+        node: str | None = None,
+    ) -> str:  # fmt: skip
         """Start a pod that pushes rows and reads results; `tls`: a Secret with certificates. Its name."""
         script = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "traffic"}}
         self.apply({**script, "data": {"traffic.py": (HERE / "traffic.py").read_text()}})
@@ -138,7 +139,7 @@ class User:
             "kind": "Pod", "apiVersion": "v1", "metadata": {"name": name, "labels": {"app": "traffic"}},
             "spec": {
                 "restartPolicy": "Never", "containers": [container], "terminationGracePeriodSeconds": 1,
-                "volumes": volumes,
+                "volumes": volumes, **({"nodeName": node} if node is not None else {}),
             },
         })  # fmt: skip
         return name
