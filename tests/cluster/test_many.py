@@ -11,7 +11,7 @@ _FIGURES = """
 import glob
 for path in glob.glob("/proc/[0-9]*/stat"):
     folder = path[:-5]
-    if "joinery.operator" in open(folder + "/cmdline").read().replace(chr(0), " ") and "tini" not in open(path).read():
+    if open(folder + "/cmdline").read().split(chr(0))[1:3] == ["-m", "joinery.operator"]:
         kib = next(line.split()[1] for line in open(folder + "/status") if line.startswith("VmRSS"))
         used = open(path).read().rsplit(")", 1)[1].split()
         print(kib, (int(used[11]) + int(used[12])) / 100)

@@ -16,7 +16,7 @@ def test_the_charts_own_test_passes(user: User) -> None:
 
 
 def test_every_object_would_be_taken_by_the_api_server(user: User) -> None:
-    rendered = user.cluster.helm("template", RELEASE, str(CHART), "--namespace", RELEASE)
+    rendered = user.cluster.helm("get", "manifest", RELEASE, "--namespace", RELEASE)
     user.kubectl("apply", "--dry-run=server", "-f", "-", stdin=rendered)
 
 
@@ -79,6 +79,6 @@ def test_an_uninstall_refuses_while_there_are_queries_and_then_leaves_nothing(us
     user.kubectl("delete", "joinq/left")
     user.cluster.helm("uninstall", RELEASE, "--namespace", RELEASE, "--wait", timeout_s=300)
     kinds = "pods,deployments,statefulsets,services,configmaps,secrets,roles,rolebindings,jobs,networkpolicies"
-    left = json.loads(user.kubectl("get", kinds, "-l", "app.kubernetes.io/part-of=joinery", "-o", "json"))["items"]
-    assert [] == [f"{one['kind']}/{one['metadata']['name']}" for one in left]
+    found = ("get", kinds, "-l", "app.kubernetes.io/part-of=joinery", "-o", "name")
+    user.until("nothing is left", lambda: not user.kubectl(*found).strip(), 60)
     assert "joinqueries.joinery.dev" in user.kubectl("get", "crds", "-o", "name")
