@@ -14,7 +14,7 @@ from joinery.adapters.http_probes import open_probes
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RecordingLog
 from joinery.adapters.redis_log import RedisLog
-from joinery.adapters.redis_spec import begin_anew
+from joinery.adapters.redis_spec import begin_anew, read_origin
 from joinery.adapters.settings import CANNOT_RUN, Settings, plan_of, read_flags, stop_on_signals
 from joinery.adapters.sources import Source, open_sources
 from joinery.adapters.tracing import tracer
@@ -94,7 +94,13 @@ def _log_of(spec: JoinQuerySpec, settings: Settings) -> Log:
             )
         return RedisLog(client, settings.stored_as)
     if settings.redis:
-        begin_anew(connect(settings.redis), settings.stored_as, spec)
+        client = connect(settings.redis)
+        if read_origin(client, settings.stored_as) is not None:
+            raise UserMustAct(
+                "DataLost: found that a gateway of this query ran before, wanted its log, which was in its memory "
+                "(checkpoint.durability: memory); start a new query, and write durability: wal to be safe from this"
+            )
+        begin_anew(client, settings.stored_as, spec)
     return MemoryLog()
 
 

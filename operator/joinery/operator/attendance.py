@@ -41,6 +41,8 @@ class Attendance:
         self.machine = OperatorMachine(spec, replicas)
         self.view: Overview | None = None
         self.is_connected = False
+        self.connections = 0
+        """How many there have been."""
         self.has_ended = False
         self.replicas = replicas
         """What the machine asked for last."""
@@ -84,6 +86,7 @@ class Attendance:
             log.info("%s: decision %s", self._address, json.dumps(encode(self.machine.last_decision, Blobs())))
         if isinstance(fact, Connected | Disconnected) and fact.peer == GATEWAY:
             self.is_connected = isinstance(fact, Connected)
+            self.connections += self.is_connected
             self._wake()
         if isinstance(fact, Received) and isinstance(fact.message, Overview):
             self.view = fact.message

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
 import yaml
+from kubernetes.client.exceptions import ApiException
 
 from joinery.adapters.settings import CANNOT_RUN
 from joinery.machine.messages import EventKind
@@ -41,6 +43,9 @@ from joinery.operator.status import Picture, status_of
 log = logging.getLogger(__name__)
 
 ENDED: Final = "every stream has ended; all of it is joined and committed"
+BY_HAND: Final = "a person asked for it"
+REFUSALS: Final = (400, 403, 422)
+"""Answers of the API server that are about what was sent; others are about the server."""
 STATUS_S: Final = 2.0
 """A status that changes all the time is written that often."""
 _REASONS: Final = {
@@ -78,6 +83,10 @@ class Watched:
         self.versions: dict[Key, str | None] = {}
         """The version of each child; None: it is gone."""
 
+    def count(self, role: str) -> int:
+        """Pods of a role."""
+        return sum(one == role for one, _ in list(self.pods.values()))
+
     def ready(self) -> dict[str, int]:
         """Pods that are ready, by role."""
         made: dict[str, int] = {}
@@ -100,7 +109,14 @@ class Attendant:
         self._attendance: Attendance | None = None
         self._pending: JoinQuery | None = None
         """Told to the gateway, which has not answered yet."""
-        self._refused: str | None = None
+        self._pending_since = 0
+        """Which connection it was told on: if that broke, so did the question."""
+        self._refused: tuple[JoinQuery, str] | None = None
+        """What the gateway refused, and why: it is not told again."""
+        self._troubles: list[str] = []
+        """Children that the API server did not take."""
+        self._wish: tuple[int, int] | None = None
+        """Workers that a person wants, and until when, which nobody could be told yet."""
         self._moves_told = self._events_told = 0
         self._stalled: str | None = None
         self._status: dict[str, Any] = {}
@@ -110,12 +126,18 @@ class Attendant:
         """Look once, do what is to be done; what people should be told."""
         if self._seen is None:
             self._seen = self._recover(wanted, status)
-        said = self._hear(wanted)
+        if wanted.is_paused:
+            self._leave()
+        said = self._hear()
         outcome = reconcile(wanted, self._now(), self._settings)
         self._seen = replace(self._seen, accepted=outcome.query)
+        self._troubles = []
+        if not any(isinstance(action, TellChange) for action in outcome.actions):
+            self._refused = None
         for action in outcome.actions:
-            said += self._do(action, wanted)
-        self._attend(wanted, outcome)
+            said += self._do(action)
+        if not wanted.is_paused:
+            self._attend(wanted, outcome)
         said += self._complain(outcome)
         self._write_status(wanted, outcome, status)
         return said
@@ -127,8 +149,13 @@ class Attendant:
 
     def close(self) -> None:
         """The object is gone, or the operator ends."""
+        self._leave()
+
+    def _leave(self) -> None:
+        """Decide nothing any more."""
         if self._attendance is not None:
             self._attendance.close()
+            self._attendance = None
 
     # --- seeing
 
@@ -145,19 +172,20 @@ class Attendant:
                 accepted = JoinQuery.parse(yaml.safe_load(held.get("data", {}).get(ACCEPTED, "")))
         has_ended = status.get("phase") == "Finished" and accepted is not None
         replicas = workers["spec"]["replicas"] if workers is not None and is_ours and not has_ended else None
+        self._wish = None if accepted is None or replicas is None else _wish_of(accepted, replicas, status)
         certificates = self._signer.certificates(wanted.namespace, wanted.name)
         return Seen(accepted=accepted, replicas=replicas or None, has_ended=has_ended, certificates=certificates)
 
     def _now(self) -> Seen:
         """What is known, with the children that are still as they were applied."""
         assert self._seen is not None  # noqa: S101 - step has seen to it
-        for key, version in list(self._watched.versions.items()):
+        for key in list(self._watched.versions):
+            version = self._watched.versions.pop(key)
             if key in self._applied and self._applied[key][1] != version:
                 del self._applied[key]
-            del self._watched.versions[key]
         return replace(self._seen, applied={key: mark for key, (mark, _) in self._applied.items()})
 
-    def _hear(self, wanted: Wanted) -> list[Say]:
+    def _hear(self) -> list[Say]:
         """What the gateway and the machine have said."""
         attended, said = self._attendance, list[Say]()
         if self._seen is None:
@@ -168,15 +196,17 @@ class Attendant:
             said.append(Say(Reason.FINISHED, ENDED))
         if attended is None:
             return said
+        if attended.connections != self._pending_since:
+            self._pending = None
         while attended.answers:
             answer, pending = attended.answers.popleft(), self._pending
             self._pending = None
-            if answer.changes.refused:
-                self._refused = "\n".join(str(one) for one in answer.changes.refused)
+            if answer.changes.refused and pending is not None:
+                self._refused = (pending, "\n".join(str(one) for one in answer.changes.refused))
             elif pending is not None:
                 self._seen = replace(self._seen, accepted=pending)
                 said.append(Say(Reason.SPEC_CHANGED, _changes_text(answer.changes, answer.record)))
-        while attended.scaled:
+        if attended.scaled and self._watched.count("worker") <= (self._seen.replicas or 0):  # else some still leave
             replicas, because = attended.scaled.popleft()
             grows = replicas >= (self._seen.replicas or 0)
             self._seen = replace(self._seen, replicas=replicas)
@@ -185,11 +215,10 @@ class Attendant:
         if attended.has_ended and not self._seen.has_ended:
             self._seen = replace(self._seen, has_ended=True)
             said.append(Say(Reason.FINISHED, ENDED))
-        return said + self._news(wanted)
+        return said + self._news()
 
-    def _news(self, wanted: Wanted) -> list[Say]:
+    def _news(self) -> list[Say]:
         """Moves and events that were not told yet."""
-        del wanted
         view = self._attendance.view if self._attendance is not None else None
         if view is None:
             return []
@@ -209,20 +238,30 @@ class Attendant:
 
     # --- doing
 
-    def _do(self, action: Apply | TellChange | WantReplicas | Say, wanted: Wanted) -> list[Say]:
+    def _do(self, action: Apply | TellChange | WantReplicas | Say) -> list[Say]:
         match action:
             case Apply():
-                is_new = action.key[0] == "ConfigMap" and action.key not in self._applied
-                made = self._kube.apply(action.manifest)
-                self._applied[action.key] = (action.mark, version_of(made))
-                if is_new and made["metadata"].get("resourceVersion") and self._is_first(made):
-                    return [Say(Reason.CREATED, "gateway, collector and workers are being started")]
+                return self._apply(action)
             case TellChange():
                 self._tell(action)
             case WantReplicas():
-                return self._want(action.replicas, wanted)
+                return self._want(action.replicas)
             case Say():
                 return [action]
+        return []
+
+    def _apply(self, action: Apply) -> list[Say]:
+        is_new = action.key[0] == "ConfigMap" and action.key not in self._applied
+        try:
+            made = self._kube.apply(action.manifest)
+        except ApiException as error:
+            if error.status not in REFUSALS:
+                raise
+            self._troubles.append(f"{action.key[0]} {action.key[1]}: {_reason(error)}")
+            return []
+        self._applied[action.key] = (action.mark, version_of(made))
+        if is_new and self._is_first(made):
+            return [Say(Reason.CREATED, "gateway, collector and workers are being started")]
         return []
 
     @staticmethod
@@ -233,21 +272,23 @@ class Attendant:
 
     def _tell(self, change: TellChange) -> None:
         attended = self._attendance
-        if attended is not None and attended.is_connected and self._pending is None:
-            self._pending, self._refused = change.query, None
+        is_refused = self._refused is not None and self._refused[0].spec == change.query.spec
+        if attended is not None and attended.is_connected and self._pending is None and not is_refused:
+            self._pending, self._pending_since, self._refused = change.query, attended.connections, None
             attended.change(change.live)
 
-    def _want(self, replicas: int, wanted: Wanted) -> list[Say]:
-        del wanted
+    def _want(self, replicas: int) -> list[Say]:
         seen = self._seen
         if seen is None or seen.accepted is None:
             return []
         is_auto = seen.accepted.spec.scaling.mode == "Auto"
         until_ns = time.time_ns() + int(self._settings.hold_s * 1e9) if is_auto else 0
-        if self._attendance is None:
+        if self._attendance is not None:
+            self._attendance.want(replicas, until_ns, BY_HAND)
+        elif seen.replicas is None or replicas >= seen.replicas:
             self._seen = replace(seen, replicas=replicas)
-            return []
-        self._attendance.want(replicas, until_ns, "a person asked for it")
+        else:  # workers leave drained, and only their gateway can see to that
+            self._wish = (replicas, until_ns)
         text = f"{replicas} workers, as a person asked"
         held = f"; the β-rule decides nothing for {self._settings.hold_s:g} s" if is_auto else ""
         return [Say(Reason.MANUAL_SCALE_HELD, text + held)]
@@ -258,17 +299,21 @@ class Attendant:
             return
         if self._seen.replicas is None:
             self._seen = replace(self._seen, replicas=clamped(outcome.query))
-        if self._attendance is None and any(role == "gateway" for role, _ in list(self._watched.pods.values())):
+        if self._attendance is None and self._watched.count("gateway"):
             address = f"{wanted.name}-gateway.{wanted.namespace}.svc:{GATEWAY_PORT}"
             self._attendance = Attendance(
                 address, outcome.query.spec, self._seen.replicas or 1, self._signer.security, self._wake
             )
+            if self._wish is not None:
+                self._attendance.want(*self._wish, BY_HAND)
+                self._wish = None
 
     def _complain(self, outcome: Outcome) -> list[Say]:
         """A complaint is told once."""
         words = self._watched.last_words
         cannot_run = words.text if words is not None and words.code == CANNOT_RUN else None
-        stalled = outcome.stalled or self._refused or cannot_run
+        refused = None if self._refused is None else self._refused[1]
+        stalled = outcome.stalled or refused or cannot_run or "\n".join(self._troubles) or None
         is_new, self._stalled = stalled is not None and stalled != self._stalled, stalled
         return [Say(Reason.VALIDATION_ERROR, stalled or "", is_warning=True)] if is_new else []
 
@@ -295,7 +340,7 @@ class Attendant:
             is_paused=wanted.is_paused,
             has_ended=has_ended,
             desired=desired,
-            replicas=sum(role == "worker" for role, _ in list(self._watched.pods.values())),
+            replicas=self._watched.count("worker"),
             ready=ready,
             is_attended=attended is not None and attended.is_connected,
             view=attended.view if attended is not None else None,
@@ -304,6 +349,23 @@ class Attendant:
             decisions=len(attended.machine.history) if attended is not None else 0,
             held_until_ns=attended.machine.held_until_ns if attended is not None else 0,
         )
+
+
+def _wish_of(accepted: JoinQuery, replicas: int, status: Mapping[str, Any]) -> tuple[int, int] | None:
+    """What a person had asked for when an operator before us died; None: nothing, or it was done."""
+    scaling, wanted = accepted.spec.scaling, clamped(accepted)
+    until = status.get("scaling", {}).get("heldUntil")
+    if wanted == replicas or (scaling.mode == "Auto" and until is None):
+        return None
+    return wanted, int(datetime.fromisoformat(until).timestamp() * 1e9) if until is not None else 0
+
+
+def _reason(error: ApiException) -> str:
+    """What the API server says."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason)
 
 
 def _gist(status: Mapping[str, Any]) -> tuple[Any, ...]:

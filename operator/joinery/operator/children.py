@@ -193,7 +193,9 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
     made: Manifest = {
         "metadata": {
             "labels": _labels(parent, role),
-            "annotations": {"kubectl.kubernetes.io/default-container": role, START_MARK: _read_at_start(parent)},
+            "annotations": {
+                "kubectl.kubernetes.io/default-container": role, START_MARK: _read_at_start(parent, settings),
+            },
         },
         "spec": {
             "automountServiceAccountToken": False,
@@ -214,11 +216,12 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
     return made
 
 
-def _read_at_start(parent: Parent) -> str:
+def _read_at_start(parent: Parent, settings: OperatorSettings) -> str:
     """Differs if a field does that only a start applies."""
     spec = parent.query.spec
-    leaves = (spec.results, spec.worker.speed, spec.fine_tuning.block, spec.redis, parent.certificate)
-    return hashlib.sha256(repr(leaves).encode()).hexdigest()[:12]
+    leaves = (spec.results, spec.worker.speed, spec.fine_tuning.block, spec.redis)
+    given = (parent.certificate, settings.token, settings.redis_url)
+    return hashlib.sha256(repr((leaves, given)).encode()).hexdigest()[:12]
 
 
 _WORKER_VOLUMES: Final = ("query", "tmp", "tls")

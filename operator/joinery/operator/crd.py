@@ -146,7 +146,7 @@ def definition() -> Schema:
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
-            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 52}}},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 45}}},
             "spec": spec_schema(),
             "status": STATUS,
         },

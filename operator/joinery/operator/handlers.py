@@ -7,6 +7,7 @@ query, whose `Attendant` looks at what there is.
 import asyncio
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from joinery.operator.crd import GROUP, PLURAL, VERSION
 from joinery.operator.ending import end_query
 from joinery.operator.kube import Kube
 from joinery.operator.metrics import Metrics
-from joinery.operator.reconcile import Wanted
+from joinery.operator.reconcile import Say, Wanted
 from joinery.operator.settings import OperatorSettings
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ LOOK_S: Final = 1.0
 """How long a query with news waits at most for its status."""
 REST_S: Final = 30.0
 """How often a query is looked at that nobody tells anything of."""
+STEP_S: Final = 30.0
+"""How long a step may take that is under way when its query is deleted."""
 RETRY_S: Final = 2.0
 """After a call that failed."""
 _LABELLED: Final = {QUERY_LABEL: kopf.PRESENT}
@@ -48,6 +51,10 @@ class Operator:
         """Since when a step has been under way."""
         self._watched: dict[tuple[str, str], Watched] = {}
         self._wakes: dict[tuple[str, str], Waker] = {}
+        self.ending: set[tuple[str, str]] = set()
+        """Queries that are being deleted."""
+        self.enders = ThreadPoolExecutor(8, "end")
+        """Apart: they wait for pods, and must not keep others from being looked after."""
 
     def watched(self, namespace: str, name: str) -> Watched:
         return self._watched.setdefault((namespace, name), Watched())
@@ -59,6 +66,7 @@ class Operator:
         return self._wakes[namespace, name]
 
     def forget(self, namespace: str, name: str) -> None:
+        self.ending.discard((namespace, name))
         self._watched.pop((namespace, name), None)
         self._wakes.pop((namespace, name), None)
 
@@ -128,7 +136,15 @@ def register(operator: Operator, registry: kopf.OperatorRegistry) -> None:
 
     @kopf.on.delete(GROUP, VERSION, PLURAL, registry=registry)
     async def deleted(body: kopf.Body, namespace: Any, name: str, **_: Any) -> None:
-        failed = await asyncio.to_thread(end_query, operator.kube, operator.settings, wanted_of(body))
+        key = (namespace, name)
+        operator.ending.add(key)  # no step begins any more, and one that is under way ends first
+        until_s = time.monotonic() + STEP_S
+        while key in operator.stepping and time.monotonic() < until_s:
+            await asyncio.sleep(0.1)
+        loop = asyncio.get_running_loop()
+        failed = await loop.run_in_executor(
+            operator.enders, end_query, operator.kube, operator.settings, wanted_of(body)
+        )
         if failed is not None:
             kopf.event(body, type="Warning", reason="CleanupFailed", message=failed)
         operator.forget(namespace, name)
@@ -141,15 +157,17 @@ async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str
     attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake.wake)
     operator.metrics.queries += 1
     try:
-        while not stopped:
+        while not stopped and key not in operator.ending:
             wake.begin()
             operator.stepping[key] = time.monotonic()
-            failed = False
+            failed, said = True, list[Say]()
             try:
                 said = await asyncio.to_thread(attendant.step, wanted_of(body), dict(body.get("status") or {}))
+                failed = False
             except ApiException as error:
-                said, failed = [], error.status != 404 or not stopped
                 log.warning("%s/%s: %s %s", namespace, name, error.status, (error.body or error.reason or "")[:500])
+            except Exception:  # the API server is away, or a defect of ours: the query goes on, and is looked at again
+                log.exception("%s/%s", namespace, name)
             finally:
                 operator.metrics.reconciled(time.monotonic() - operator.stepping.pop(key), failed=failed)
             for one in said:
@@ -216,6 +234,8 @@ def _pod_changed(operator: Operator) -> Any:
         watched = operator.watched(namespace, labels[QUERY_LABEL])
         if event.get("type") == "DELETED":
             watched.pods.pop(name, None)
+            if labels.get(ROLE_LABEL) == "gateway":
+                watched.last_words = None
         else:
             ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", ()))
             watched.pods[name] = (labels.get(ROLE_LABEL, ""), ready)
