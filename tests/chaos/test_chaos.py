@@ -40,9 +40,9 @@ def test_the_seeded_runs_meet_everybody_at_every_moment() -> None:
     assert any(len(fault.victims) > 1 for fault in faults)
 
 
-def calm() -> Plan:
+def calm(seconds: float = 3.0) -> Plan:
     """A short plan of few rows without harm."""
-    plan = draw(0, seconds=3.0)
+    plan = draw(0, seconds=seconds)
     return replace(plan, faults=(), ordered=(), feeds=tuple(replace(one, rows=200) for one in plan.feeds))
 
 

@@ -22,7 +22,7 @@ class Killing:
 
     def __call__(self, run: LocalRun) -> None:
         view = run.progress.last
-        if self._thread is None and view is not None and view.results:
+        if self._thread is None and view is not None and view.records:
             self._thread = threading.Thread(target=self._kill, args=(run,), daemon=True)
             self._thread.start()
 
@@ -39,6 +39,6 @@ class Killing:
 
 def test_a_redis_that_dies_while_it_is_brought_back_is_brought_back_again() -> None:
     killing = Killing()
-    verdict = judge(calm(), watch=killing)
+    verdict = judge(calm(10.0), watch=killing)
     assert verdict.is_exact, str(verdict)
     assert len(killing.killed) >= 2, "one of them a new Redis; a busy machine may be too slow for more"
