@@ -161,7 +161,7 @@ def test_a_deleted_query_leaves_nothing(user: User) -> None:
 def test_a_workers_pod_has_no_token_of_the_api(user: User) -> None:
     user.apply(join_query("bare"))
     user.ready("bare")
-    with pytest.raises(CommandFailed):
+    with pytest.raises(CommandFailed, match="No such file"):
         user.kubectl("exec", "bare-worker-0", "--", "ls", "/var/run/secrets/kubernetes.io")
 
 

@@ -1,10 +1,7 @@
 """A running query is changed, its processes are killed, it is stopped: exact by the oracle that knows the changes."""
 
-import os
-import signal
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from joinery.machine.messages import ChangeQuery, EndStreams, QueryChanged, Sett
 from joinery.model.errors import BadSpec
 from joinery.model.quantities import parse_window
 from joinery.model.spec import JoinQuerySpec
+from tests.integration.test_restarts import beside, kill
 from tests.support.faults import until
 from tests.support.running import command, frame, joinery, running, write_query
 
@@ -54,33 +52,6 @@ def push(client: Query, start: int, stop: int) -> None:
         first, end = (table.num_rows * part // 100 for part in (start, stop))
         client.push(name, table.slice(first, end - first))
     client.flush()
-
-
-def kill(run: LocalRun, name: str) -> None:
-    """End a process as the kernel would, and wait until another one has taken its place."""
-    pid = run._children.pids[name]
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: run._children.pids.get(name, pid) != pid, f"another {name}")
-
-
-def beside(run: LocalRun, work: Callable[[], None]) -> None:
-    """Do something while the run is looked after, until it has ended."""
-    failed: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failed.append(error)
-            run.stop()
-
-    thread = threading.Thread(target=guarded)
-    thread.start()
-    ended = run.wait(lambda _: None, every_s=0.05)
-    thread.join(60)
-    if failed:
-        raise failed[0]
-    assert ended, run.failed
 
 
 def settings(run: LocalRun) -> SettingsView | None:
