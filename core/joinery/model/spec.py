@@ -17,6 +17,7 @@ from joinery.model.select import SelectItem, result_name
 from joinery.model.spec_checks import check_query, check_spec
 from joinery.model.spec_fields import AutoDuration, Count, Labels, ObjectName, Section
 from joinery.model.spec_parsing import parse_section
+from joinery.model.spec_pods import AccessSpec, PodsSpec
 from joinery.model.spec_sections import (
     CheckpointSpec,
     EpochsSpec,
@@ -76,6 +77,10 @@ class JoinQuerySpec(Section):
     """What survives a crash."""
     redis: RedisSpec = RedisSpec()
     """Which Redis."""
+    access: AccessSpec = AccessSpec()
+    """Who may push and subscribe, in a cluster."""
+    pods: PodsSpec = PodsSpec()
+    """Labels, nodes and resources of the pods, in a cluster."""
     engine: Literal["service", "spark"] = "service"
     """What runs the query."""
 

@@ -63,6 +63,8 @@ WAYS: Final = {
     "checkpoint.interval": Way.AT_ONCE,
     "checkpoint.durability": Way.NEW_QUERY,
     "redis": Way.RESTART,
+    "access": Way.RESTART,
+    "pods": Way.AT_ONCE,
     "engine": Way.NEW_QUERY,
 }
 """By the names of YAML, below `spec`."""
@@ -135,7 +137,7 @@ def restarted(kept: JoinQuerySpec, file: JoinQuerySpec) -> JoinQuerySpec:
     """What a process runs with that is started with this file: what is kept, but for what is read at the start."""
     worker = kept.worker.model_copy(update={"speed": file.worker.speed})
     tuning = kept.fine_tuning.model_copy(update={"block": min(file.fine_tuning.block, kept.fine_tuning.theta)})
-    update = {"results": file.results, "worker": worker, "fine_tuning": tuning, "redis": file.redis}
+    update = {"results": file.results, "worker": worker, "fine_tuning": tuning, "redis": file.redis, "access": file.access}
     return kept.model_copy(update=update)
 
 

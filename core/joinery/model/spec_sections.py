@@ -23,7 +23,6 @@ from joinery.model.spec_fields import (
     Natural,
     NeverDuration,
     PositiveDuration,
-    Quantities,
     Rate,
     RedisUrl,
     Rows,
@@ -36,6 +35,7 @@ from joinery.model.spec_fields import (
     WindowField,
     exactly_one,
 )
+from joinery.model.spec_pods import ResourcesSpec
 from joinery.model.spec_profiles import ProfileSpec
 from joinery.model.spec_texts import ExpressionText, KeyParts
 from joinery.model.types import ColumnType
@@ -323,15 +323,6 @@ class ScalingSpec(Section):
     """Damping of growth."""
     scale_down: ScaleDownSpec = Field(ScaleDownSpec(), alias="scaleDown")
     """Damping of shrinking."""
-
-
-class ResourcesSpec(Section):
-    """Kubernetes resources of a worker's container."""
-
-    requests: Quantities = ()
-    """What is reserved."""
-    limits: Quantities = ()
-    """What is never exceeded."""
 
 
 class WorkerSpec(Section):

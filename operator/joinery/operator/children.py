@@ -20,6 +20,7 @@ import yaml
 
 from joinery.model.quantities import format_size
 from joinery.model.spec import JoinQuery
+from joinery.model.spec_pods import PodsSpec, amount
 from joinery.operator.settings import OperatorSettings
 from joinery.operator.volumes import mounts_of, placed
 
@@ -33,6 +34,7 @@ OWN_BYTES: Final = 512 * 2**20
 USER: Final = 10001
 FILES: Final = "/etc/joinery"
 LAST_WORDS: Final = "/dev/termination-log"
+_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
 CERTIFICATES: Final = "/etc/joinery-tls"
 QUERY_LABEL: Final = "joinery.dev/joinquery"
 ROLE_LABEL: Final = "joinery.dev/role"
@@ -192,8 +194,9 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
     }  # fmt: skip
     made: Manifest = {
         "metadata": {
-            "labels": _labels(parent, role),
+            "labels": {**dict(parent.query.spec.pods.labels), **_labels(parent, role)},
             "annotations": {
+                **dict(parent.query.spec.pods.annotations),
                 "kubectl.kubernetes.io/default-container": role, START_MARK: _read_at_start(parent, settings),
             },
         },
@@ -207,6 +210,7 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
             },
             "containers": [container],
             "volumes": volumes if role != "worker" else [one for one in volumes if one["name"] in _WORKER_VOLUMES],
+            **_placed(parent.query.spec.pods),
         },
     }  # fmt: skip
     if settings.pull_secrets:
@@ -216,10 +220,23 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
     return made
 
 
+def _placed(pods: PodsSpec) -> Manifest:
+    """On which nodes, as the query says it."""
+    made: Manifest = {}
+    if pods.node_selector:
+        made["nodeSelector"] = dict(pods.node_selector)
+    if pods.tolerations:
+        told = (one.model_dump(by_alias=True, exclude_none=True) for one in pods.tolerations)
+        made["tolerations"] = [{name: value for name, value in one.items() if value != ""} for one in told]
+    if pods.priority_class_name:
+        made["priorityClassName"] = pods.priority_class_name
+    return made
+
+
 def _read_at_start(parent: Parent, settings: OperatorSettings) -> str:
     """Differs if a field does that only a start applies."""
     spec = parent.query.spec
-    leaves = (spec.results, spec.worker.speed, spec.fine_tuning.block, spec.redis)
+    leaves = (spec.results, spec.worker.speed, spec.fine_tuning.block, spec.redis, spec.access)
     given = (parent.certificate, settings.token, settings.redis_url)
     return hashlib.sha256(repr((leaves, given)).encode()).hexdigest()[:12]
 
@@ -251,10 +268,11 @@ def _environment(parent: Parent, role: str) -> list[Manifest]:
     def secret(name: str, source: str, key: str) -> Manifest:
         return {"name": name, "valueFrom": {"secretKeyRef": {"name": source, "key": key}}}
 
-    redis_key = "url" if parent.query.spec.redis.secret_name else "redis-url"
+    spec = parent.query.spec
+    redis_key = "url" if spec.redis.secret_name else "redis-url"
     made = [
         secret("JOINERY_REDIS_URL", parent.redis_secret, redis_key),
-        secret("JOINERY_TOKEN", f"{parent.name}-access", "token"),
+        secret("JOINERY_TOKEN", spec.access.secret_name or f"{parent.name}-access", "token"),
     ]
     if role == "worker":
         path = "metadata.labels['apps.kubernetes.io/pod-index']"
@@ -272,11 +290,15 @@ def _ports(role: str) -> list[Manifest]:
 
 def _resources(parent: Parent, role: str) -> Manifest:
     """What the query says; else a worker's memory limit follows `worker.memory`."""
-    if role != "worker":
-        return {"requests": {"cpu": "100m", "memory": "256Mi"}}
-    spec = parent.query.spec.worker
-    limits = {"memory": format_size(spec.memory + OWN_BYTES), **dict(spec.resources.limits)}
-    return {"requests": {"cpu": "100m", "memory": "256Mi", **dict(spec.resources.requests)}, "limits": limits}
+    spec = parent.query.spec
+    pods = {"gateway": spec.pods.gateway, "collector": spec.pods.collector}
+    given = pods[role].resources if role in pods else spec.worker.resources
+    limits = {"memory": format_size(spec.worker.memory + OWN_BYTES)} if role == "worker" else {}
+    limits |= dict(given.limits)
+    requests = dict(given.requests)
+    for name, usual in _REQUESTS.items():
+        requests.setdefault(name, min(usual, limits.get(name, usual), key=amount))
+    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
 
 
 def _probe(path: str, *, period: int, failures: int) -> Manifest:

@@ -115,8 +115,9 @@ def _one_of(names: list[str]) -> str:
 
 
 def _open_quantities(fields: dict[str, Schema]) -> list[Schema]:
-    resources = fields["worker"]["properties"]["resources"]["properties"]
-    return [resources["requests"], resources["limits"]]
+    pods = fields["pods"]["properties"]
+    owners = (fields["worker"], pods["gateway"], pods["collector"])
+    return [owner["properties"]["resources"]["properties"][kind] for owner in owners for kind in ("requests", "limits")]
 
 
 def _freeze(fields: dict[str, Schema]) -> None:

@@ -112,3 +112,33 @@ def test_with_certificates_every_process_uses_them() -> None:
 def test_every_role_is_probed_over_plain_http(role: str) -> None:
     pod = next(pod for name, pod in pods(children()).items() if name.endswith(role))["spec"]["containers"][0]
     assert {"/livez", "/readyz"} == {pod[one]["httpGet"]["path"] for one in ("livenessProbe", "readinessProbe")}
+
+
+def test_the_pods_of_a_query_are_placed_labelled_and_sized_as_it_says() -> None:
+    asked = {
+        "labels": {"team": "sales"}, "annotations": {"a/b": "c"}, "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "dedicated", "value": "streams", "effect": "NoSchedule"}], "priorityClassName": "high",
+        "gateway": {"resources": {"limits": {"memory": "128Mi"}}},
+        "collector": {"resources": {"requests": {"cpu": 1}}},
+    }  # fmt: skip
+    found = pods(children(pods=asked))
+    for name, pod in found.items():
+        assert ("sales", "joinery") == (
+            pod["metadata"]["labels"]["team"], pod["metadata"]["labels"]["app.kubernetes.io/name"],
+        ), name  # fmt: skip
+        assert "c" == pod["metadata"]["annotations"]["a/b"], name
+        assert ({"disk": "fast"}, "high") == (pod["spec"]["nodeSelector"], pod["spec"]["priorityClassName"]), name
+        assert [
+            {"key": "dedicated", "operator": "Equal", "value": "streams", "effect": "NoSchedule"}
+        ] == pod["spec"]["tolerations"], name  # fmt: skip
+    resources = {name: pod["spec"]["containers"][0]["resources"] for name, pod in found.items()}
+    # a limit below what is usually reserved takes the reservation with it: the API server would refuse it else
+    gateway = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}}
+    assert gateway == resources["Deployment/orders-gateway"]
+    assert {"requests": {"cpu": "1", "memory": "256Mi"}} == resources["Deployment/orders-collector"]
+
+
+def test_the_token_comes_from_the_secret_that_the_query_names() -> None:
+    for name, pod in pods(children(access={"secretName": "my-token"})).items():
+        found = {one["name"]: one.get("valueFrom") for one in pod["spec"]["containers"][0]["env"]}
+        assert {"secretKeyRef": {"name": "my-token", "key": "token"}} == found["JOINERY_TOKEN"], name

@@ -122,9 +122,10 @@ def test_a_written_spec_is_read_back() -> None:
 
 
 def test_a_process_that_starts_takes_from_its_file_only_what_is_read_at_a_start() -> None:
-    file = spec_of("1m", "1m", replicas=4, worker={"speed": 7}, results={"retain": "1Mi"}, redis={"url": "redis://x"})
+    at_start = {"results": {"retain": "1Mi"}, "redis": {"url": "redis://x"}, "access": {"secretName": "x"}}
+    file = spec_of("1m", "1m", replicas=4, worker={"speed": 7}, **at_start)
     merged = restarted(spec_of(), file)
     assert () == changes(merged, file).refused
     restart = [name for name, way in WAYS.items() if way is Way.RESTART]
-    assert ["results", "worker.speed", "fineTuning.block", "redis"] == restart
+    assert ["results", "worker.speed", "fineTuning.block", "redis", "access"] == restart
     assert (spec_of().streams, 1) == (merged.streams, merged.replicas)
