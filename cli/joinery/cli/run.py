@@ -4,6 +4,7 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,6 +14,7 @@ from joinery.adapters.tuning import settle
 from joinery.cli import summary
 from joinery.cli.checking import recording_folder, verify_output
 from joinery.cli.complaining import complaining
+from joinery.cli.dashboards import USUAL
 from joinery.cli.local import LocalRun
 from joinery.cli.query_file import name_of, read_query, replaced
 from joinery.cli.running import addresses, check_port
@@ -36,6 +38,12 @@ Ctrl-C stops it earlier. Paths in the query are relative to its file.
   joinery run query.yaml --verify       also: are the results exact?
   joinery run query.yaml --no-clobber   never replace an output
   joinery run query.yaml --state DIR    stop it, and go on later
+  joinery run --sql "SELECT * FROM orders o JOIN fulfilments f
+    ON o.order_id = f.order_id WITHIN 10 MINUTES" --time ts
+                                        files of this folder, to stdout
+
+While it runs, a page shows it live: http://127.0.0.1:7480/, or another
+port if that one is taken (it says which). --dashboard off: no page.
 
 A file that a sink names is written whole when the query ends, and then
 replaces the one of an earlier run. A run that fails or is stopped leaves
@@ -54,7 +62,7 @@ stopped, 2 the query file cannot run.
 
 @complaining
 def run(
-    query: Annotated[Path, typer.Argument(help="A JoinQuery file.", show_default=False)],
+    query: Annotated[Path | None, typer.Argument(help="A JoinQuery file.", show_default=False)] = None,
     port: Annotated[int, typer.Option("--port", help="Port to push to and read from; 0: any free one.")] = 0,
     verify: Annotated[bool, typer.Option("--verify", help="Hold the output to the truth at the end.")] = False,
     record: Annotated[Path | None, typer.Option("--record", help="Keep the recorded input in this folder.")] = None,
@@ -62,10 +70,47 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")] = False,
     no_clobber: Annotated[bool, typer.Option("--no-clobber", help="Do not replace files of an earlier run.")] = False,
     state: Annotated[Path | None, typer.Option("--state", help="Keep what is needed to go on in this folder.")] = None,
+    dashboard: Annotated[
+        str, typer.Option("--dashboard", help="HOST:PORT of the page to watch it on, or off.")
+    ] = USUAL,
+    sql: Annotated[str | None, typer.Option("--sql", help="A SELECT instead of a file; see docs/sql.md.")] = None,
+    source: Annotated[list[str] | None, typer.Option("--source", help="With --sql: orders=PATH.")] = None,
+    time: Annotated[list[str] | None, typer.Option("--time", help="With --sql: COLUMN, or orders=COLUMN.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="With --sql: of integer times; us if left out.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="With --sql: a file for the results.")] = None,
 ) -> None:
     """Read, check, run, tell."""
     for number in _SIGNALS:
         signal.signal(number, signal.default_int_handler)  # all as Ctrl-C: temporary folders go
+    how = _How(port, verify, record, as_json, quiet, no_clobber, state, dashboard)
+    if (query is None) == (sql is None):
+        found = "neither a file nor --sql" if query is None else "a file and --sql"
+        raise UserMustAct(f"found {found}, wanted one of them; see joinery run --help")
+    if query is not None:
+        _run(query, how)
+        return
+    from joinery.cli.sql_query import query_file_of  # noqa: PLC0415 - the grammar takes half a second to load
+
+    with query_file_of(sql or "", source or (), time or (), unit, out) as made:
+        _run(made, how)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """The flags."""
+
+    port: int
+    verify: bool
+    record: Path | None
+    as_json: bool
+    quiet: bool
+    no_clobber: bool
+    state: Path | None
+    dashboard: str
+
+
+def _run(query: Path, how: _How) -> None:
+    port, verify, record, as_json, quiet, no_clobber, state, dashboard = astuple(how)
     spec = read_query(query)
     check_port(port)
     there = replaced(spec, query.parent)
@@ -76,7 +121,7 @@ def run(
     for one in there:
         screen.say(f"{one} is there, and will be replaced when the query ends")
     with recording_folder(record, verify=verify) as folder:
-        told = _run_to_the_end(query, spec, screen, port, folder, _state(state, spec))
+        told = _run_to_the_end(query, spec, screen, port, folder, _state(state, spec), dashboard)
         _tell(told, screen, as_json=as_json)
         if told["state"] != "done":
             raise typer.Exit(1)
@@ -93,14 +138,16 @@ def _state(state: Path | None, spec: JoinQuerySpec) -> Path | None:
 
 
 def _run_to_the_end(
-    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None, state: Path | None
+    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None, state: Path | None, dashboard: str
 ) -> dict[str, Any]:
     """Until it has ended, failed, or somebody stops it; what it came to."""
-    running = LocalRun(query.resolve(), spec, port=port, record=record, name=name_of(query), state=state)
+    running = LocalRun(
+        query.resolve(), spec, port=port, record=record, name=name_of(query), state=state, dashboard=dashboard
+    )
     ended, failed = False, None
     settle()
     with _stopped_by_signals(running), running, screen:
-        screen.say(addresses(spec, query, running.gateway))
+        screen.say(addresses(spec, query, running.gateway, running.dashboard))
         ended = running.wait(lambda one: screen.show(one.progress))
         failed = running.failed
     screen.show(running.progress)

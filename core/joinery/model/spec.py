@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from joinery.model.complaints import BadValue
+from joinery.model.errors import BadExpression, BadSpec, Complaint
 from joinery.model.ids import StreamIndex
 from joinery.model.quantities import CountWindow, Nanoseconds, TimeWindow, Window
 from joinery.model.select import SelectItem, result_name
@@ -36,6 +38,25 @@ from joinery.model.spec_texts import ExpressionText, SelectItems
 from joinery.model.time import UNBOUNDED
 from joinery.model.types import ColumnType
 from joinery.model.yaml_text import load_yaml
+
+
+def _without_sql(spec: object, field: str) -> object:
+    """A spec whose `sql` is written out as join, select, filter and windows."""
+    if not isinstance(spec, Mapping) or spec.get("sql") is None:
+        return spec
+    from joinery.model.sql import expanded  # noqa: PLC0415 - its grammar takes a moment to load, and few need it
+
+    try:
+        return expanded(spec)
+    except BadExpression as bad:
+        before = bad.text[: bad.at].rpartition("\n")[2]
+        line = before + bad.text[bad.at :].partition("\n")[0]
+        raise BadSpec(
+            [Complaint(field, bad.found, bad.wanted, f"{bad.remedy}\n  {line}\n  {' ' * len(before)}^")]
+        ) from None
+    except BadValue as bad:
+        raise BadSpec([bad.complaint(field)]) from None
+
 
 _TWO_STREAMS = [{"name": name, "schema": {"id": "int64"}, "window": "10m"} for name in ("left", "right")]
 
@@ -87,7 +108,7 @@ class JoinQuerySpec(Section):
     @classmethod
     def parse(cls, mapping: object) -> "JoinQuerySpec":
         """The spec that a mapping (the YAML's `spec`) describes; `BadSpec` with every complaint."""
-        return parse_section(cls, mapping, ("spec",), check_spec)
+        return parse_section(cls, _without_sql(mapping, "spec.sql"), ("spec",), check_spec)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole spec with every default, as YAML would hold it."""
@@ -176,6 +197,8 @@ class JoinQuery(Section):
             if isinstance(mapping, Mapping)
             else mapping
         )
+        if isinstance(raw, dict) and "spec" in raw:
+            raw["spec"] = _without_sql(raw["spec"], "spec.sql")
         return parse_section(cls, raw, (), check_query)
 
     @classmethod

@@ -137,7 +137,13 @@ def restarted(kept: JoinQuerySpec, file: JoinQuerySpec) -> JoinQuerySpec:
     """What a process runs with that is started with this file: what is kept, but for what is read at the start."""
     worker = kept.worker.model_copy(update={"speed": file.worker.speed})
     tuning = kept.fine_tuning.model_copy(update={"block": min(file.fine_tuning.block, kept.fine_tuning.theta)})
-    update = {"results": file.results, "worker": worker, "fine_tuning": tuning, "redis": file.redis, "access": file.access}
+    update = {
+        "results": file.results,
+        "worker": worker,
+        "fine_tuning": tuning,
+        "redis": file.redis,
+        "access": file.access,
+    }
     return kept.model_copy(update=update)
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 
 from joinery.model.spec import JoinQuerySpec
+from joinery.model.sql_terms import MAX_SQL
 from joinery.operator.crd_status import STATUS
 
 GROUP: Final = "joinery.dev"
@@ -85,15 +86,29 @@ def spec_schema() -> Schema:
         _rule("self.consumerThreshold < self.supplierThreshold", "less than supplierThreshold", ".consumerThreshold"),
     ]
     fields["output"][_RULES] = [_rule("self.order == 'time' || self.disorder == 0", "0 with order none", ".disorder")]
+    _allow_sql(made, fields)
     made[_RULES] = [
+        _rule("has(self.sql) != has(self.join)", "exactly one of join, sql"),
         _rule(
-            "self.join.type == 'inner' || size(self.streams) == 2", "all but inner take exactly two streams",
+            "!has(self.join) || self.join.type == 'inner' || size(self.streams) == 2",
+            "all but inner take exactly two streams",
             ".join.type", reason="FieldValueForbidden",
         ),
     ]  # fmt: skip
     _exactly_one(fields)
     _freeze(fields)
     return made
+
+
+def _allow_sql(made: Schema, fields: dict[str, Schema]) -> None:
+    """`sql` stands for join, filter, select and windows; the operator writes it out, as `joinery run` does."""
+    fields["sql"] = {
+        "type": "string", "minLength": 1, "maxLength": MAX_SQL,
+        "description": "A SELECT with JOINs, instead of join, filter, select and the windows.",
+    }  # fmt: skip
+    made["required"] = [name for name in made["required"] if name != "join"]
+    stream = fields["streams"]["items"]
+    stream["required"] = [name for name in stream["required"] if name != "window"]
 
 
 def _exactly_one(fields: dict[str, Schema]) -> None:

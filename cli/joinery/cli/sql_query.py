@@ -1,0 +1,116 @@
+"""`joinery run --sql`: a SELECT over files becomes a query file, as if somebody had written it.
+
+Rule 1: a stream is the file of that name in this folder (orders: orders.parquet, .csv, .ndjson), or what --source says.
+Rule 2: its columns and their types are those of the file.
+Rule 3: its time is --time, else its only column of type timestamp, else the rows' arrival.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import pyarrow as pa
+import yaml
+from pyarrow import csv, json, parquet
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from joinery.model.errors import BadExpression, UserMustAct
+from joinery.model.sql import plain_text
+from joinery.model.types import PLAIN
+
+_ENDINGS: Final = (".parquet", ".csv", ".ndjson")
+
+
+@contextmanager
+def query_file_of(
+    text: str, sources: Sequence[str], times: Sequence[str], unit: str | None, out: Path | None
+) -> Iterator[Path]:
+    """The file of a query that says this."""
+    paths = dict(_pair("--source", one, "orders=data/orders.parquet") for one in sources)
+    named = dict(_time(one) for one in times)
+    streams = [_stream(name, paths, named, unit) for name in _tables(text)]
+    sink = {"file": {"path": str(out.resolve())}} if out is not None else {"stdout": {}}
+    query = {
+        "apiVersion": "joinery.dev/v1alpha1",
+        "kind": "JoinQuery",
+        "metadata": {"name": "sql"},
+        "spec": {"streams": streams, "sql": text, "sinks": [sink]},
+    }
+    with TemporaryDirectory(prefix="joinery-sql-") as folder:
+        path = Path(folder) / "query.yaml"
+        path.write_text(yaml.safe_dump(query, sort_keys=False, allow_unicode=True))
+        yield path
+
+
+def _tables(text: str) -> list[str]:
+    """The streams of a statement; what is wrong with it is said when the query is read."""
+    try:
+        return list(dict.fromkeys(table.name for table in parse_one(plain_text(text)).find_all(exp.Table)))
+    except (SqlglotError, BadExpression):
+        return []
+
+
+def _pair(flag: str, text: str, example: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise UserMustAct(f"{flag}: found {text}, wanted NAME=VALUE; write {flag} {example}")
+    return name, value
+
+
+def _time(text: str) -> tuple[str, str]:
+    """`ts` for every stream, or `orders=ts`."""
+    return _pair("--time", text, "orders=ts") if "=" in text else ("", text)
+
+
+def _stream(name: str, paths: dict[str, str], times: dict[str, str], unit: str | None) -> dict[str, Any]:
+    path = Path(paths[name]) if name in paths else _beside(name)
+    schema = _schema(path)
+    made: dict[str, Any] = {"name": name, "schema": {one.name: _type(path, one) for one in schema}}
+    stamps = [one.name for one in schema if pa.types.is_timestamp(one.type)]
+    column = times.get(name) or times.get("") or (stamps[0] if len(stamps) == 1 else None)
+    if column is not None:
+        made["time"] = {"column": column}
+        if column in schema.names and pa.types.is_integer(schema.field(column).type):
+            made["time"]["unit"] = unit or "us"
+    made["source"] = {"file": {"path": str(path.resolve())}}
+    return made
+
+
+def _beside(name: str) -> Path:
+    for ending in _ENDINGS:
+        if (path := Path(f"{name}{ending}")).is_file():
+            return path
+    wanted = ", ".join(f"{name}{ending}" for ending in _ENDINGS)
+    raise UserMustAct(f"--sql: found no file for {name} here, wanted {wanted}; say --source {name}=PATH")
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        match path.suffix:
+            case ".parquet":
+                return parquet.read_schema(path)
+            case ".csv":
+                with csv.open_csv(path) as reader:
+                    return reader.schema
+            case ".ndjson" | ".jsonl":
+                return json.read_json(path).schema
+    except (OSError, pa.ArrowException) as error:
+        raise UserMustAct(f"{path}: found {error}, wanted a file with rows; check the path") from error
+    raise UserMustAct(f"{path}: found {path.suffix or 'no ending'}, wanted {', '.join(_ENDINGS)}; rename the file")
+
+
+def _type(path: Path, column: pa.Field) -> str:
+    """The name that a spec has for the type of a file's column."""
+    kind = pa.string() if pa.types.is_large_string(column.type) else column.type
+    for name, plain in PLAIN.items():
+        if plain.arrow == kind:
+            return name
+    if pa.types.is_timestamp(kind):
+        return f"timestamp({kind.unit}, UTC)" if kind.tz is not None else f"timestamp({kind.unit})"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    message = f"{path}: found a column {column.name} of {kind}, wanted a plain type; leave the column out of the file"
+    raise UserMustAct(message)
