@@ -8,21 +8,18 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-import yaml
 from kubernetes.client.exceptions import ApiException
 
 from joinery.adapters.settings import CANNOT_RUN
 from joinery.machine.messages import EventKind
-from joinery.model.errors import BadSpec
 from joinery.model.spec import JoinQuery
 from joinery.operator.attendance import Attendance
 from joinery.operator.authority import Signer
-from joinery.operator.children import ACCEPTED, GATEWAY_PORT
+from joinery.operator.children import GATEWAY_PORT, accepted_of, is_owned
 from joinery.operator.events import Reason
 from joinery.operator.kube import Kube
 from joinery.operator.reconcile import (
@@ -48,6 +45,8 @@ REFUSALS: Final = (400, 403, 422)
 """Answers of the API server that are about what was sent; others are about the server."""
 STATUS_S: Final = 2.0
 """A status that changes all the time is written that often."""
+SIGN_S: Final = 3600.0
+"""How often certificates are looked at."""
 _REASONS: Final = {
     EventKind.WORKER_LOST: Reason.WORKER_LOST,
     EventKind.STATE_LOST: Reason.STATE_LOST,
@@ -121,11 +120,13 @@ class Attendant:
         self._stalled: str | None = None
         self._status: dict[str, Any] = {}
         self._written_s = 0.0
+        self._sign_s = 0.0
 
     def step(self, wanted: Wanted, status: Mapping[str, Any]) -> list[Say]:
         """Look once, do what is to be done; what people should be told."""
         if self._seen is None:
             self._seen = self._recover(wanted, status)
+        self._sign(wanted)
         if wanted.is_paused:
             self._leave()
         said = self._hear()
@@ -163,18 +164,18 @@ class Attendant:
         """What an operator before us has done."""
         held = self._kube.read("v1", "ConfigMap", wanted.namespace, f"{wanted.name}-query")
         workers = self._kube.read("apps/v1", "StatefulSet", wanted.namespace, f"{wanted.name}-worker")
-        is_ours = held is not None and any(
-            owner["uid"] == wanted.uid for owner in held["metadata"].get("ownerReferences", ())
-        )
-        accepted = None
-        if held is not None and is_ours:
-            with suppress(BadSpec):  # of an older version: what the object says is taken
-                accepted = JoinQuery.parse(yaml.safe_load(held.get("data", {}).get(ACCEPTED, "")))
+        is_ours, accepted = is_owned(held, wanted.uid), accepted_of(held, wanted.uid)
         has_ended = status.get("phase") == "Finished" and accepted is not None
         replicas = workers["spec"]["replicas"] if workers is not None and is_ours and not has_ended else None
         self._wish = None if accepted is None or replicas is None else _wish_of(accepted, replicas, status)
-        certificates = self._signer.certificates(wanted.namespace, wanted.name)
-        return Seen(accepted=accepted, replicas=replicas or None, has_ended=has_ended, certificates=certificates)
+        return Seen(accepted=accepted, replicas=replicas or None, has_ended=has_ended)
+
+    def _sign(self, wanted: Wanted) -> None:
+        """Look now and then whether its certificate is good for a while; else it gets a new one, and its pods roll."""
+        if self._seen is not None and time.monotonic() >= self._sign_s:
+            certificates = self._signer.certificates(wanted.namespace, wanted.name)
+            self._seen = replace(self._seen, certificates=certificates)
+            self._sign_s = time.monotonic() + SIGN_S
 
     def _now(self) -> Seen:
         """What is known, with the children that are still as they were applied."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import yaml
 
+from joinery.model.errors import BadSpec
 from joinery.model.quantities import format_size
 from joinery.model.spec import JoinQuery
 from joinery.model.spec_pods import PodsSpec, amount
@@ -79,6 +80,21 @@ def children_of(parent: Parent, settings: OperatorSettings, certificates: dict[s
     yield _stateful_set(parent, settings)
     yield _budget(parent)
     yield _network_policy(parent)
+
+
+def is_owned(held: Manifest | None, uid: str) -> bool:
+    """Whether an object that is there is a child of this query."""
+    return held is not None and any(owner["uid"] == uid for owner in held["metadata"].get("ownerReferences", ()))
+
+
+def accepted_of(config_map: Manifest | None, uid: str) -> JoinQuery | None:
+    """The query in force, as its ConfigMap has it; None: there is none, or it is of an older version."""
+    if config_map is None or not is_owned(config_map, uid):
+        return None
+    try:
+        return JoinQuery.parse(yaml.safe_load(config_map.get("data", {}).get(ACCEPTED, "")))
+    except BadSpec:
+        return None
 
 
 def selector_of(name: str, role: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Final
 from joinery.adapters.redis_calls import prefix_of
 from joinery.adapters.redis_urls import client_of
 from joinery.model.errors import BadSpec
-from joinery.operator.children import QUERY_LABEL, keys_of
+from joinery.operator.children import QUERY_LABEL, accepted_of, keys_of
 from joinery.operator.kube import Kube
 from joinery.operator.reconcile import Wanted
 from joinery.operator.settings import OperatorSettings
@@ -31,7 +31,7 @@ def end_query(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | N
             if time.monotonic() > until_s:
                 return f"pods of {wanted.name} are still there after {settings.delete_s:g} s; its keys in Redis stay"
             time.sleep(_LOOK_S)
-        if (url := _redis_of(settings, wanted)) is not None:
+        if (url := _redis_of(kube, settings, wanted)) is not None:
             forget_keys(url, keys_of(wanted.namespace, wanted.name, wanted.uid), until_s)
         else:
             return "its Redis is named by a Secret of yours: its keys there stay, and are yours to delete"
@@ -48,15 +48,16 @@ _WORKLOADS: Final = (
 )
 
 
-def _redis_of(settings: OperatorSettings, wanted: Wanted) -> str | None:
-    """Where its keys are; None: it never ran."""
-    try:
-        spec = wanted.query().spec
-    except BadSpec:
-        return settings.redis_url or None
-    if spec.redis.secret_name:
-        return None  # not ours to read; its owner clears it
-    return spec.redis.url or settings.redis_url or None
+def _redis_of(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | None:
+    """Where the keys of the query in force are, whatever the object says by now; None: not ours to clear."""
+    query = accepted_of(kube.read("v1", "ConfigMap", wanted.namespace, f"{wanted.name}-query"), wanted.uid)
+    if query is None:
+        try:
+            query = wanted.query()
+        except BadSpec:
+            return settings.redis_url or None
+    redis = query.spec.redis
+    return None if redis.secret_name else redis.url or settings.redis_url or None
 
 
 def forget_keys(url: str, query: str, until_s: float) -> int:

@@ -1,5 +1,6 @@
 """One query's attendant, with a cluster and a gateway in memory: what it does when others fail it."""
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -236,3 +237,18 @@ def test_a_gateway_that_cannot_run_says_why_in_the_status() -> None:
     desk.watched.last_words = LastWords(2, "gateway: DataLost: ...")
     assert [Reason.VALIDATION_ERROR] == desk.step()
     assert "True" == desk.condition("Stalled")
+
+
+def test_a_certificate_that_grows_old_is_renewed_while_the_operator_runs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = desk.kube.objects["Deployment", "orders-gateway"]["spec"]["template"]["metadata"]["annotations"]
+    monkeypatch.setattr(MemorySigner, "certificates", lambda *_: {"ca.crt": "a", "tls.crt": "new", "tls.key": "c"})
+    desk.step()
+    assert ("Secret", "orders-tls") not in desk.kube.objects  # it is not looked at all the time
+    late_s = time.monotonic() + module.SIGN_S
+    monkeypatch.setattr(module.time, "monotonic", lambda: late_s)
+    desk.step()
+    assert "new" == desk.kube.objects["Secret", "orders-tls"]["stringData"]["tls.crt"]
+    after = desk.kube.objects["Deployment", "orders-gateway"]["spec"]["template"]["metadata"]["annotations"]
+    assert before != after  # the pods read it at their start: they are rolled
