@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from joinery.cli import change, push, run, simulate, stop, tail, verify
+from joinery.cli import change, doctor, push, run, simulate, stop, tail, verify
 
 app = typer.Typer(
     name="joinery",
@@ -21,6 +21,7 @@ app.command(help=push.PUSH_HELP)(push.push)
 app.command(help=tail.TAIL_HELP)(tail.tail)
 app.command(help=change.CHANGE_HELP)(change.change)
 app.command(help=stop.STOP_HELP)(stop.stop)
+app.command(help=doctor.DOCTOR_HELP)(doctor.doctor)
 
 
 @app.callback()
