@@ -1,0 +1,131 @@
+"""A JoinQuery in a cluster with worse luck: pods killed while groups move, a worker without CPU, edits of the rule."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from joinery.elastic.guarded import replay
+from tests.cluster.user import User, join_query
+
+HELD: dict[str, Any] = {"mode": "Manual"}
+
+
+@pytest.fixture(autouse=True)
+def cleared(user: User) -> Iterator[None]:
+    """No test sees what another one left."""
+    yield
+    user.clear()
+
+
+def groups(user: User, query: str) -> dict[str, int]:
+    """How many groups each worker has."""
+    return {one["name"]: one["groups"] for one in user.status(query).get("workers", ())}
+
+
+@pytest.mark.parametrize("role", ["worker", "gateway", "collector", "redis"])
+def test_a_pod_that_is_killed_while_groups_move_costs_nothing(user: User, role: str) -> None:
+    """Most of the 60 groups are on their way when the workers become four, and when they become one again."""
+    user.apply(join_query("moving", replicas=1, scaling=HELD))
+    user.ready("moving")
+    user.traffic("moving", "500x60")
+    user.until("rows flow", lambda: user.status("moving").get("results", 0) > 0, 60)
+    victim = "joinery-redis-0" if role == "redis" else ""
+    for replicas in (4, 1):
+        seen = user.status("moving").get("migrationsTotal", 0)
+        user.kubectl("scale", "joinq/moving", f"--replicas={replicas}")
+        user.until("groups move", lambda seen=seen: user.status("moving").get("migrationsTotal", 0) != seen, 90)  # type: ignore[misc]
+        chosen = user.all("pods", f"joinery.dev/joinquery=moving,joinery.dev/role={role}")
+        pod = victim or chosen[-1]["metadata"]["name"]
+        user.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+    user.exact()
+    user.until("one worker", lambda: user.status("moving").get("replicas") == 1, 60)
+
+
+def test_a_worker_that_has_lost_its_cpu_loses_its_groups(user: User) -> None:
+    """A tenth of a core is left to one of three: it becomes a supplier, and the others take over."""
+    fast = {"supplierThreshold": 0.2, "max": 3, **HELD}
+    query = join_query(
+        "uneven", replicas=3, scaling=fast, epochs={"reorganization": "1s"}, worker={"buffer": "32Ki"},
+        join={"on": ["k"], "method": "nested-loop"},
+    )  # fmt: skip
+    user.apply(query)
+    user.until("three workers", lambda: user.status("uneven").get("readyReplicas") == 3, 90)
+    user.traffic("uneven", "1500x60")
+    user.until("each has a share", lambda: min(groups(user, "uneven").values(), default=0) >= 10, 60)
+    before = groups(user, "uneven")["worker-0"]
+    limit = {"spec": {"containers": [{"name": "worker", "resources": {"limits": {"cpu": "100m"}}}]}}
+    user.kubectl("patch", "pod", "uneven-worker-0", "--subresource=resize", "--type=strategic", "-p", json.dumps(limit))
+    user.until("its groups leave", lambda: groups(user, "uneven").get("worker-0", before) <= before / 2, 60)
+    user.exact()
+
+
+def test_edits_of_the_rule_are_obeyed_under_a_steady_load_as_the_core_would(user: User) -> None:
+    """What the operator decides is what `core` decides from the same load, before and after each edit."""
+    query = join_query(
+        "ruled", replicas=1, join={"on": ["k"], "method": "nested-loop"}, worker={"speed": 200000, "buffer": "64Ki"},
+        epochs={"reorganization": "1s"},
+        scaling={"max": 3, "scaleUp": {"stabilization": "1s"}, "scaleDown": {"stabilization": "3s"}},
+    )  # fmt: skip
+    user.apply(query)
+    user.ready("ruled")
+    user.traffic("ruled", "1600x25,300x75")
+    user.until("it grows", lambda: user.status("ruled").get("desiredReplicas", 0) > 1, 60)
+    for scaling in ({"beta": 1.0}, {"minSuppliers": 2}, {"min": 2}):
+        user.kubectl("patch", "joinq", "ruled", "--type=merge", "-p", json.dumps({"spec": {"scaling": scaling}}))
+        field = next(iter(scaling))
+        user.until(
+            "it is told", lambda field=field: any(field in one for one in user.events("ruled", "SpecChanged")), 30
+        )  # type: ignore[misc]
+    user.exact()
+    decisions = user.decisions("ruled")
+    assert decisions
+    assert decisions == [replay(one) for one in decisions]
+    assert 2 <= user.status("ruled")["desiredReplicas"]
+
+
+def test_a_deleted_query_leaves_no_key_in_redis(user: User) -> None:
+    user.apply(join_query("keyless"))
+    user.ready("keyless")
+    user.traffic("keyless", "200x5")
+    user.exact()
+
+    def keys() -> list[str]:
+        found = user.kubectl("exec", "joinery-redis-0", "--", "redis-cli", "--scan", "--pattern", "*keyless*")
+        return found.split()
+
+    assert keys()
+    user.kubectl("delete", "joinq", "keyless", "--wait=true")
+    assert [] == keys()
+
+
+def test_pods_are_placed_labelled_and_sized_as_the_query_says(user: User) -> None:
+    node = user.read("pod", "joinery-redis-0")["spec"]["nodeName"]
+    asked = {
+        "labels": {"team": "sales"}, "nodeSelector": {"kubernetes.io/hostname": node},
+        "gateway": {"resources": {"limits": {"memory": "1Gi"}}},
+    }  # fmt: skip
+    user.kubectl("create", "secret", "generic", "my-token", "--from-literal=token=sesame")
+    try:
+        user.apply(join_query("placed", pods=asked, access={"secretName": "my-token"}))
+        user.ready("placed")
+        found = user.all("pods", "team=sales,joinery.dev/joinquery=placed")
+        assert 3 == len(found)
+        assert {node} == {one["spec"]["nodeName"] for one in found}
+        user.traffic("placed", "200x5", token="sesame")  # noqa: S106
+        user.exact()
+    finally:
+        user.kubectl("delete", "secret", "my-token")
+
+
+def test_a_query_may_be_said_in_sql(user: User) -> None:
+    query = join_query("said")
+    del query["spec"]["join"]
+    for stream in query["spec"]["streams"]:
+        del stream["window"]
+    query["spec"]["sql"] = "SELECT * FROM a JOIN b USING (k) WITHIN 5 SECONDS"
+    user.apply(query)
+    user.ready("said")
+    user.traffic("said", "200x5")
+    user.exact()
