@@ -2,13 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.clusters import Cluster, CommandFailed, place
 from tests.cluster.user import CHART, ROOT, User, folder
 
+HERE = Path(__file__).parent
 RELEASE = "joinery"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is built for the first test (programs, images, a cluster) takes its time: only the tests are timed."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.timeout(300, func_only=True))
 
 
 @pytest.fixture(scope="session")
