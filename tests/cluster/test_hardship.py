@@ -46,7 +46,8 @@ def test_a_worker_that_has_lost_its_cpu_loses_its_groups(user: User) -> None:
     """Others burn the CPU that one of three workers may use: it becomes a supplier, and the other workers take over."""
     query = join_query(
         "uneven", replicas=3, scaling={"supplierThreshold": 0.2, "max": 3, **HELD}, epochs={"reorganization": "1s"},
-        worker={"buffer": "32Ki", "resources": {"limits": {"cpu": "500m"}}}, join={"on": ["k"], "method": "nested-loop"},
+        worker={"buffer": "32Ki", "resources": {"limits": {"cpu": "500m"}}},
+        join={"on": ["k"], "method": "nested-loop"},
     )  # fmt: skip
     user.apply(query)
     user.until("three workers", lambda: user.status("uneven").get("readyReplicas") == 3, 90)

@@ -95,6 +95,7 @@ def spec_schema() -> Schema:
             ".join.type", reason="FieldValueForbidden",
         ),
     ]  # fmt: skip
+    fields["engine"]["enum"] = ["service"]  # no Spark is started in a cluster yet
     _exactly_one(fields)
     _freeze(fields)
     return made
