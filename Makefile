@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONHASHSEED ?= 0
 
-.PHONY: help venv python run test lint bench bench-peers figures simulate chaos soak cluster cluster-down test-cluster lock clean
+.PHONY: help venv python run test lint docs bench bench-peers figures simulate chaos soak cluster cluster-down test-cluster lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -39,6 +39,10 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+docs: $(READY) ## the documentation as a site, into build/site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about fifteen minutes; a quick look: make bench ARGS=--quick)
 	@$(BIN)/python -m bench $(ARGS)

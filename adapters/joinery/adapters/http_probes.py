@@ -3,16 +3,19 @@
     /livez    200 while the machine's loop turns; 503 says since when it has been at one fact, or at its end
     /readyz   200 when the process can do its work; 503 says what is missing, a line for each
 
-Rule 1: a page is a function of no arguments; whoever has more to show (`/metrics`) adds a page.
+Rule 1: a page is a function of no arguments; whoever has more to show (`/metrics`, the dashboard) adds a page.
 Rule 2: nothing here can hold up the service: a few connections at once; one too many, or a silent one, is hung up.
+        Pages that go on (`Endless`) are counted apart, so that probes are answered however many people look.
 Rule 3: it is up before the process is, so that a probe during a long start is told what it does.
+Rule 4: it only tells. No other page may read it (no CORS), nor be put around it; on loopback it answers to loopback's
+        own names only, or a page of somebody else could read it under a name that leads here.
 """
 
 import logging
 import socket
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
@@ -25,6 +28,18 @@ log = logging.getLogger(__name__)
 STUCK_S: Final = 60.0
 """A loop that is at one fact for longer is stuck: the process is better started again."""
 MOST_AT_ONCE: Final = 8
+MOST_ENDLESS: Final = 16
+"""Pages that go on, at once."""
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+GUARDS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Headers of every answer (rule 4)."""
 ANSWER_S: Final = 5.0
 """A connection that says nothing for so long is hung up."""
 Missing = Callable[[], str | None]
@@ -40,7 +55,15 @@ class Answer:
     kind: str = "text/plain; charset=utf-8"
 
 
-Page = Callable[[], Answer]
+@dataclass(frozen=True, slots=True)
+class Endless:
+    """A page that goes on: parts, until there are no more, or the reader has gone."""
+
+    parts: Iterator[bytes]
+    kind: str
+
+
+Page = Callable[[], Answer | Endless]
 
 
 class Probes:
@@ -66,6 +89,7 @@ class Probes:
 
     def close(self) -> None:
         """No more answers."""
+        self._server.closing.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -110,7 +134,12 @@ class _Server(socketserver.ThreadingTCPServer):
 
     def __init__(self, place: tuple[str, int], pages: dict[str, Page]) -> None:
         self.pages = pages
+        self.closing = threading.Event()
+        self.names = (*LOOPBACK, place[0]) if place[0] in LOOPBACK else None
+        """What it may be called by; None: anything."""
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._endless: set[int] = set()
+        """Threads of pages that go on: they have given their place back."""
         if ":" in place[0]:
             self.address_family = socket.AF_INET6
         super().__init__(place, _Handler)
@@ -125,7 +154,18 @@ class _Server(socketserver.ThreadingTCPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            if threading.get_ident() in self._endless:
+                self._endless.discard(threading.get_ident())
+            else:
+                self._places.release()
+
+    def goes_on(self) -> bool:
+        """The page of this thread does not end; False: there are too many such."""
+        if len(self._endless) >= MOST_ENDLESS:
+            return False
+        self._endless.add(threading.get_ident())
+        self._places.release()
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """One that hangs up in the middle is no reason to fill the output."""
@@ -143,18 +183,42 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         answer = self._answer()
+        if isinstance(answer, Endless):
+            if self.command == "HEAD" or self.server.goes_on():
+                self._go_on(answer)
+                return
+            answer = Answer(503, f"found {MOST_ENDLESS} pages open, wanted fewer; close one, and ask again")
         data = f"{answer.text}\n".encode()
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
+        self._begin(answer.status, answer.kind, {"Content-Length": str(len(data))})
         if self.command != "HEAD":
             self.wfile.write(data)
 
+    def _begin(self, status: int, kind: str, more: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, **more, **GUARDS}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _go_on(self, page: Endless) -> None:
+        """Part by part; a reader that takes nothing for `ANSWER_S` is hung up."""
+        self._begin(200, page.kind, {})
+        if self.command == "HEAD":
+            return
+        for part in page.parts:
+            if self.server.closing.is_set():
+                return
+            self.wfile.write(part)
+
     do_HEAD = do_GET  # noqa: N815
 
-    def _answer(self) -> Answer:
+    def _is_called_right(self) -> bool:
+        host = self.headers.get("Host")
+        name = "" if host is None else host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+        return self.server.names is None or host is None or name.strip("[]").lower() in self.server.names
+
+    def _answer(self) -> Answer | Endless:
+        if not self._is_called_right():
+            return Answer(421, "found a Host that is not this machine's loopback, wanted 127.0.0.1 or localhost")
         page = self.server.pages.get(self.path.partition("?")[0])
         if page is None:
             return Answer(404, f"found no such page, wanted one of {', '.join(self.server.pages)}")

@@ -69,6 +69,10 @@ class Process:
             probes.watch(self.shell, *missing)
             self._closers.insert(0, probes.close)
 
+    def ending(self, close: Callable[[], None]) -> None:
+        """Also do this at the end, before what was begun earlier ends."""
+        self._closers.append(close)
+
     def lacks(self, peer: Peer) -> str | None:
         """What is missing as long as a peer that we dial is not there."""
         refused = self.refused(peer)

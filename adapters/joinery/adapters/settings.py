@@ -69,6 +69,11 @@ class Settings:
         """A name that no other process has: drawn at the start."""
         return f"{self.name}/{uuid.uuid4().hex[:12]}"
 
+    @property
+    def joinquery(self) -> str:
+        """The query's own name."""
+        return JoinQuery.parse_yaml(self.query.read_text()).metadata.name
+
     def security(self) -> Security:
         """What this process shows and asks for; its files are read now."""
         return Security.read(self.tls, self.token)
@@ -95,7 +100,7 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     parser.add_argument("--reflection", action="store_true", help="serve gRPC reflection, for grpcurl and the like")
     tls = "folder with ca.crt, tls.crt, tls.key: TLS, with a certificate of that CA on both sides; left out: plain text"
     parser.add_argument("--tls", type=Path, help=tls)
-    http = "HOST:PORT of plain HTTP for probes: /livez and /readyz, 200 or 503 with the reason; left out: none"
+    http = "HOST:PORT of plain HTTP: /livez, /readyz, /metrics, and the dashboard of a gateway at /; left out: none"
     parser.add_argument("--http", default="", help=http)
     words = "file for what a query came to, as JSON, when it has ended (a pod's termination message); left out: none"
     parser.add_argument("--last-words", type=Path, help=words)

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from joinery.adapters.pressure import Gate
 from joinery.machine.facts import Fact, Started, Tick
@@ -25,10 +25,30 @@ LONGEST_PAUSE_S: Final = 1.0
 COMPLAIN_AFTER_S: Final = 1.0
 COMPLAIN_EVERY_S: Final = 10.0
 """A call that is repeated for so long is told to the user, then again and again."""
+LOOK_S: Final = 3.0
+"""How long one who looks at a machine waits for it."""
+Seen = TypeVar("Seen")
 MOST_FACTS: Final = 4096
 """Facts that wait for the machine before readers of producers wait for it."""
 ROOM_S: Final = 0.01
 """How often a thread looks whether there is room."""
+
+
+class _Look:
+    """Somebody looks at the machine; what goes wrong is theirs alone."""
+
+    def __init__(self, read: Callable[[int], Any]) -> None:
+        self._read = read
+        self.done = threading.Event()
+        self.seen: Any = None
+        self.error: Exception | None = None
+
+    def take(self, now_ns: int) -> None:
+        try:
+            self.seen = self._read(now_ns)
+        except Exception as error:
+            self.error = error
+        self.done.set()
 
 
 class Machine(Protocol):
@@ -61,7 +81,7 @@ class Shell:
         self.cannot_run = False
         """Whether it would fail again: only the user can mend it."""
         self._now_ns, self._recorder = now_ns, recorder
-        self._facts: queue.SimpleQueue[Fact | None] = queue.SimpleQueue()
+        self._facts: queue.SimpleQueue[Fact | _Look | None] = queue.SimpleQueue()
         self._alarm_s: float | None = None
         """On the clock that nobody sets: a machine that asked to be woken in 50 ms is, even if the time is set back."""
         self._busy_since_s: float | None = None
@@ -76,6 +96,23 @@ class Shell:
     def tell(self, fact: Fact) -> None:
         """A fact for the machine; from any thread."""
         self._facts.put(fact)
+
+    def look(self, read: Callable[[int], Seen], wait_s: float = LOOK_S) -> Seen:
+        """What `read` finds (it is given the time), between two facts: on the machine's thread; from any other one."""
+        look = _Look(read)
+        if self.stopped_because is None:
+            self._facts.put(look)
+        if self.stopped_because is not None or not look.done.wait(wait_s):
+            because = self.stopped_because or f"it has not come to it within {wait_s:g} s"
+            raise TryAgain(f"found a process that cannot be looked at ({because}), wanted an answer; ask again")
+        if look.error is not None:
+            raise look.error
+        return cast("Seen", look.seen)
+
+    @property
+    def waiting_facts(self) -> int:
+        """Facts that wait for the machine."""
+        return self._facts.qsize()
 
     def wait_for_room(self) -> None:
         """Until the machine has caught up; never on its own thread."""
@@ -101,11 +138,13 @@ class Shell:
             self._busy_since_s = None
             fact = self._next()
             self._busy_since_s = time.monotonic()
-            if fact is not None:
+            if isinstance(fact, _Look):
+                fact.take(self._now_ns())
+            elif fact is not None:
                 self._handle(fact)
         return self.stopped_because
 
-    def _next(self) -> Fact | None:
+    def _next(self) -> "Fact | _Look | None":
         """The alarm if it has rung, else the next fact, else the alarm when it rings."""
         wait_s = None if self._alarm_s is None else self._alarm_s - time.monotonic()
         if wait_s is not None and wait_s <= 0:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from joinery.adapters.conversations import controlling
+from joinery.adapters.dashboard import Change
+from joinery.adapters.dashboard.frames import in_words
 from joinery.adapters.process import Process
 from joinery.adapters.recording import forget_recording
 from joinery.adapters.settings import REDIS_URL, free_port
@@ -23,6 +25,7 @@ from joinery.adapters.sinks import open_sinks
 from joinery.adapters.sinks.file_sink import FileSink
 from joinery.adapters.tracing import tracer
 from joinery.cli.children import MOST_CRASHES, SOON_S, Children
+from joinery.cli.dashboards import OFF, LocalDashboard
 from joinery.cli.local_redis import LocalRedis
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import outputs
@@ -56,6 +59,7 @@ class LocalRun:
         record: Path | None = None,
         name: str = "",
         state: Path | None = None,
+        dashboard: str = OFF,
     ) -> None:
         self.query, self.spec = query, spec
         self.progress = Progress(name or query.stem, spec)
@@ -80,6 +84,12 @@ class LocalRun:
         self._process: Process | None = None
         self._attending: threading.Thread | None = None
         self._tracer = tracer("operator")
+        self.last_change: Change | None = None
+        """Of the number of workers."""
+        self._dashboard_at = dashboard
+        self._dashboard: LocalDashboard | None = None
+        self.dashboard = ""
+        """Its address, once the run has begun; empty: there is none."""
 
     def __enter__(self) -> "LocalRun":
         try:
@@ -90,6 +100,9 @@ class LocalRun:
                 self._check_file()
             elif self._record is not None:
                 forget_recording(self._record)
+            if self._dashboard_at != OFF:
+                self._dashboard = LocalDashboard(self, self._dashboard_at)
+                self.dashboard = self._announcement.dashboard = self._dashboard.url
             self._announcement.begin()
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
@@ -260,6 +273,7 @@ class LocalRun:
             is_drain = isinstance(order, orders.Send) and isinstance(order.message, Drain)
             if decision is not None and (is_drain or isinstance(order, orders.SetReplicas)):
                 self.progress.decided(decision.because)
+                self.last_change = Change(now_ns, in_words(decision))
         if isinstance(fact, Received) and isinstance(fact.message, Overview):
             self.progress.saw(fact.message)
             self.finished_s = now_ns / 1e9 if fact.message.is_last else None
@@ -272,6 +286,9 @@ class LocalRun:
             self._attending.join(LAST_WORDS_S)
         if self._tracer is not None:
             self._tracer.close()
+        if self._dashboard is not None:
+            self._dashboard.close()
+            self._dashboard = None
         self._children.close()
         if not self._ended and not self._keeps_state:
             self._discard()

@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from joinery.cli import change, doctor, push, run, simulate, stop, tail, verify
+from joinery.cli import change, doctor, load, push, run, simulate, stop, tail, verify
 
 app = typer.Typer(
     name="joinery",
@@ -18,6 +18,7 @@ app.add_typer(simulate.app, name="simulate")
 app.command(help=run.RUN_HELP)(run.run)
 app.command(help=verify.VERIFY_HELP)(verify.verify)
 app.command(help=push.PUSH_HELP)(push.push)
+app.command(help=load.LOAD_HELP)(load.load)
 app.command(help=tail.TAIL_HELP)(tail.tail)
 app.command(help=change.CHANGE_HELP)(change.change)
 app.command(help=stop.STOP_HELP)(stop.stop)

@@ -19,6 +19,7 @@ from joinery.cli.local import LocalRun
 from joinery.cli.query_file import name_of, read_query, replaced
 from joinery.cli.running import addresses, check_port
 from joinery.cli.screen import Screen
+from joinery.cli.spark_run import is_for_spark, run_on_spark
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
 
@@ -38,6 +39,7 @@ Ctrl-C stops it earlier. Paths in the query are relative to its file.
   joinery run query.yaml --verify       also: are the results exact?
   joinery run query.yaml --no-clobber   never replace an output
   joinery run query.yaml --state DIR    stop it, and go on later
+  joinery run query.yaml --engine spark by Spark Structured Streaming
   joinery run --sql "SELECT * FROM orders o JOIN fulfilments f
     ON o.order_id = f.order_id WITHIN 10 MINUTES" --time ts
                                         files of this folder, to stdout
@@ -78,11 +80,12 @@ def run(
     time: Annotated[list[str] | None, typer.Option("--time", help="With --sql: COLUMN, or orders=COLUMN.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="With --sql: of integer times; us if left out.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --sql: a file for the results.")] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help="service, or spark; see docs/spark.md.")] = None,
 ) -> None:
     """Read, check, run, tell."""
     for number in _SIGNALS:
         signal.signal(number, signal.default_int_handler)  # all as Ctrl-C: temporary folders go
-    how = _How(port, verify, record, as_json, quiet, no_clobber, state, dashboard)
+    how = _How(port, verify, record, as_json, quiet, no_clobber, state, dashboard, engine)
     if (query is None) == (sql is None):
         found = "neither a file nor --sql" if query is None else "a file and --sql"
         raise UserMustAct(f"found {found}, wanted one of them; see joinery run --help")
@@ -107,10 +110,11 @@ class _How:
     no_clobber: bool
     state: Path | None
     dashboard: str
+    engine: str | None
 
 
 def _run(query: Path, how: _How) -> None:
-    port, verify, record, as_json, quiet, no_clobber, state, dashboard = astuple(how)
+    port, verify, record, as_json, quiet, no_clobber, state, dashboard, engine = astuple(how)
     spec = read_query(query)
     check_port(port)
     there = replaced(spec, query.parent)
@@ -120,6 +124,10 @@ def _run(query: Path, how: _How) -> None:
     screen = Screen(quiet=quiet)
     for one in there:
         screen.say(f"{one} is there, and will be replaced when the query ends")
+    service_only = {"--port": port, "--verify": verify, "--record": record, "--state": state}
+    if is_for_spark(spec, engine, service_only):
+        run_on_spark(query, spec, as_json=as_json, quiet=quiet)
+        return
     with recording_folder(record, verify=verify) as folder:
         told = _run_to_the_end(query, spec, screen, port, folder, _state(state, spec), dashboard)
         _tell(told, screen, as_json=as_json)

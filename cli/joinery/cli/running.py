@@ -26,6 +26,8 @@ class Running:
     gateway: str
     collector: str
     pid: int
+    dashboard: str = ""
+    """Its address; empty: there is none."""
 
     @property
     def is_alive(self) -> bool:
@@ -44,11 +46,12 @@ class Announcement:
     def __init__(self, query: Path, gateway: str, collector: str) -> None:
         self._query, self._addresses = query, (gateway, collector)
         self._path: Path | None = None
+        self.dashboard = ""
 
     def begin(self) -> None:
         """Write the file; where that is not possible the address must be given instead."""
         name = JoinQuery.parse_yaml(self._query.read_text()).metadata.name
-        running = Running(name, str(self._query), *self._addresses, os.getpid())
+        running = Running(name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
         path = _folder() / f"{quote(name, safe='')}-{running.pid}.json"
         with suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,9 +120,10 @@ def _folder() -> Path:
     return Path(base) / "joinery" if base else Path(tempfile.gettempdir()) / f"joinery-{os.getuid()}"
 
 
-def addresses(spec: JoinQuerySpec, query: Path, gateway: str) -> str:
-    """What to tell whoever wants to push or to read."""
-    lines = [f"results: joinery tail {gateway} --follow"]
+def addresses(spec: JoinQuerySpec, query: Path, gateway: str, dashboard: str = "") -> str:
+    """What to tell whoever wants to look, to push or to read."""
+    lines = [f"dashboard: {dashboard}"] if dashboard else []
+    lines.append(f"results: joinery tail {gateway} --follow")
     pushed = [stream.name for stream in spec.streams if stream.source is None]
     if pushed:
         lines.append(f"{query.name} waits for rows of {', '.join(pushed)}:")

@@ -96,6 +96,16 @@ class CollectorMachine:
         self._under_way: _UnderWay | None = None
         self.tallying = Tallying(in_order=spec.output.order != "none")
 
+    @property
+    def last_commit(self) -> Commit:
+        """The newest that is durable."""
+        return self._last
+
+    @property
+    def held_rows(self) -> int:
+        """Taken, and not committed."""
+        return self._output.rows
+
     def handle(self, fact: Fact, now_ns: int) -> Orders:
         """What to do about a fact."""
         if self.is_stopped:

@@ -375,13 +375,13 @@ class GatewayMachine:
         self._told_drained = True
         return [Send(self.placement.collector, messages.Drained(self.term))]
 
+    def overview(self, now_ns: int, *, is_last: bool = False) -> messages.Overview:
+        """The query as it is now; to look changes nothing."""
+        load, rejected = self.reorganizing.load(), self.intake.sessions.rejections
+        return self.watch.overview(load, self.intake.head, self.backlog, now_ns, rejected=rejected, is_last=is_last)
+
     def _overview(self, now_ns: int, *, is_last: bool = False) -> list[Order]:
-        if not self.watch.is_watched:
-            return []
-        load = self.reorganizing.load()
-        rejected = self.intake.sessions.rejections
-        view = self.watch.overview(load, self.intake.head, self.backlog, now_ns, rejected=rejected, is_last=is_last)
-        return [Send(OPERATOR, view)]
+        return self.watch.tell(self.overview(now_ns, is_last=is_last)) if self.watch.is_watched else []
 
     def _finish(self, now_ns: int) -> list[Order]:
         self.finished = True

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
+from joinery.flow.delays import Delays
 from joinery.machine.messages import MoveView
 from joinery.machine.workforce import Workforce
 from joinery.model.ids import GroupId, WorkerId
@@ -25,6 +28,8 @@ class Handovers:
         self.changing: dict[GroupId, MoveView] = {}
         self.done: deque[MoveView] = deque(maxlen=KEPT)
         self.count = 0
+        self.pauses = {True: Delays(), False: Delays()}
+        """Of all that ended: of planned ones, and of those whose owner was lost."""
 
     def began(self, old: PartitionMap | None, new: PartitionMap, groups: Iterable[int], now_ns: int) -> None:
         """A map is durable in which these groups have new terms; one that changes again keeps its first owner."""
@@ -44,7 +49,9 @@ class Handovers:
         """These groups are served again."""
         for number in groups:
             if (move := self.changing.pop(GroupId(int(number)), None)) is not None:
-                self.done.append(replace(move, pause_ns=max(0, now_ns - move.begun_ns)))
+                pause_ns = max(0, now_ns - move.begun_ns)
+                self.done.append(replace(move, pause_ns=pause_ns))
+                self.pauses[move.is_planned] += Delays.of(np.array([pause_ns]), np.ones(1, np.int64))
                 self.count += 1
 
     def bytes_of(self, worker: WorkerId, group: GroupId) -> int:

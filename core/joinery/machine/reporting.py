@@ -30,6 +30,10 @@ class Meter:
         """When the last message was here, by the gateway's clock."""
         self._cpu_ns = 0
         """CPU time up to the last report."""
+        self.rows = self.comparisons = self.busy_ns = 0
+        """Since the worker began, for whoever looks; rows that are joined again after a loss count again."""
+        self.last: LoadReport | None = None
+        """The last report."""
 
     def begin(self, now_ns: int) -> None:
         """A worker starts, with nothing to join."""
@@ -65,6 +69,9 @@ class Meter:
             rows += np.bincount(groups_of(batch.hashes, self._work.size), minlength=self._work.size)
         if rows.sum():
             self._work += rows * (fact.comparisons / rows.sum())
+        self.rows += int(rows.sum())
+        self.comparisons += fact.comparisons
+        self.busy_ns += fact.busy_ns
 
     def report(self, state: StateMeasured, now_ns: int) -> LoadReport:
         """The report of the epoch that ends now."""
@@ -88,6 +95,6 @@ class Meter:
             comm_s=self._comm_ns / 1e9,
             comparisons=self._comparisons,
         )
-        self._since_ns, self._cpu_ns = now_ns, state.cpu_ns
+        self._since_ns, self._cpu_ns, self.last = now_ns, state.cpu_ns, made
         self._reset()
         return made

@@ -6,7 +6,7 @@ Rule 2: delays, moves and events are lost with the gateway; the results are not,
         by the log's head, results and late rows by the collector's commits (`totals`).
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -54,6 +54,7 @@ class Watch:
         self.tally, self.totals = Tally(), Totals()
         self.events: deque[Event] = deque(maxlen=NEWEST)
         self.events_seen = 0
+        self.events_by_kind: Counter[EventKind] = Counter()
         self._rows, self._late = [0] * len(spec.streams), [0] * len(spec.streams)
         self._before: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=4)
         """Rows at the last beats."""
@@ -99,6 +100,7 @@ class Watch:
         """Something happened that a person wants to know."""
         self.events.append(Event(now_ns, kind, text))
         self.events_seen += 1
+        self.events_by_kind[kind] += 1
 
     def hello(self, message: WorkerHello, now_ns: int) -> None:
         """A worker introduces itself; called before it is in the book."""
@@ -180,7 +182,7 @@ class Watch:
     def overview(
         self, load: ClusterLoad | None, head: Head, backlog: Backlog, now_ns: int, *, rejected: int, is_last: bool
     ) -> Overview:
-        """The query as it is now."""
+        """The query as it is now; to look changes nothing."""
         place, handovers = self._place, self._place.handovers
         return Overview(
             at_ns=now_ns,
@@ -212,6 +214,11 @@ class Watch:
             settings=self._settings(head),
         )
 
+    def tell(self, view: Overview) -> list[Order]:
+        """An overview goes out: the rates of the next ones count from here."""
+        self._before.append((view.at_ns, tuple(self._rows)))
+        return [Send(OPERATOR, view)]
+
     def _settings(self, head: Head) -> SettingsView:
         scaling = self.spec.scaling
         first = tuple(stream.window for stream in self.spec.streams)
@@ -229,7 +236,6 @@ class Watch:
             ((at, rows) for at, rows in self._before if now_ns - at <= self._epoch_ns + self._beat_ns // 2),
             (now_ns - self._epoch_ns, tuple(self._rows)),
         )
-        self._before.append((now_ns, tuple(self._rows)))
         seconds = max(1, now_ns - since_ns) / 1e9
         counted = [max(late, self.totals.late_of(stream)) for stream, late in enumerate(self._late)]
         return tuple(

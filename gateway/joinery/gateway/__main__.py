@@ -11,6 +11,7 @@ from functools import partial
 from joinery.adapters.conversations import controlling, exchanging, ingesting
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
+from joinery.adapters.metrics_roles import gateway_samples, measured
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RecordingLog
 from joinery.adapters.redis_log import RedisLog
@@ -19,6 +20,7 @@ from joinery.adapters.settings import CANNOT_RUN, Settings, plan_of, read_flags,
 from joinery.adapters.sources import Source, open_sources
 from joinery.adapters.tracing import tracer
 from joinery.adapters.tuning import keep_memory, settle
+from joinery.gateway.dashboard import show
 from joinery.gateway.throttling import throttle
 from joinery.machine.calls import Calls
 from joinery.machine.gateway import GatewayMachine
@@ -55,6 +57,8 @@ def _run(settings: Settings) -> int:
     calls, security = Calls(instance=settings.instance, log=log), settings.security()
     process = Process(machine, calls, recorder=tracer(settings.name), security=security)
     process.probed(probes, lambda: None if machine.is_open else "the log is not read yet")
+    measured(probes, process, settings.joinquery, gateway_samples(machine))
+    show(probes, process, machine, settings.joinquery)
     throttle(machine, process)
     talks = [ingesting(), exchanging(plan), controlling(plan)]
     try:

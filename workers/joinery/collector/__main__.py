@@ -5,6 +5,7 @@ import sys
 from joinery.adapters.conversations import collecting, controlling, subscribing
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
+from joinery.adapters.metrics_roles import collector_samples, measured
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RESULTS
 from joinery.adapters.redis_commits import RedisCommits
@@ -43,6 +44,7 @@ def wired() -> Process:
         lambda: None if machine.is_ready else "the last commit is not read yet, or the sinks are not ready",
         lambda: process.lacks(GATEWAY),
     )
+    measured(probes, process, settings.joinquery, collector_samples(machine))
     stop_on_signals(process)
     return process
 

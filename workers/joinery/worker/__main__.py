@@ -5,6 +5,7 @@ import sys
 from joinery.adapters.conversations import collecting, exchanging
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
+from joinery.adapters.metrics_roles import measured, worker_samples
 from joinery.adapters.process import Process
 from joinery.adapters.redis_checkpoints import RedisCheckpoints
 from joinery.adapters.settings import exit_code, plan_of, read_flags, stop_on_signals
@@ -36,6 +37,7 @@ def wired() -> Process:
     process.dial(GATEWAY, lambda: settings.gateway, exchanging(plan))
     process.dial(COLLECTOR, lambda: settings.collector, collecting(plan))
     process.probed(probes, lambda: process.lacks(GATEWAY))
+    measured(probes, process, settings.joinquery, worker_samples(machine))
     stop_on_signals(process)
     return process
 

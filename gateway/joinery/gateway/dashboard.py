@@ -1,0 +1,21 @@
+"""The dashboard of a query in a cluster: served by its gateway beside the probes (`--http`)."""
+
+import time
+
+from joinery.adapters.dashboard import Dashboard, Film, Sight
+from joinery.adapters.http_probes import Probes
+from joinery.adapters.process import Process
+from joinery.machine.gateway import GatewayMachine
+
+
+def show(probes: Probes | None, process: Process, machine: GatewayMachine, name: str) -> None:
+    """Until the process ends; its last frame says whether the query has."""
+    if probes is None:
+        return
+
+    def sight(now_ns: int, *, is_last: bool = False) -> Sight:
+        view = machine.overview(now_ns, is_last=is_last) if machine.is_open else None
+        return Sight(view=view, spec=machine.spec, now_ns=now_ns)
+
+    board = Dashboard(probes, Film(name, "gateway"), lambda: process.shell.look(sight))
+    process.ending(lambda: board.close(lambda: sight(time.time_ns(), is_last=machine.finished)))
