@@ -50,7 +50,7 @@ bench: $(READY) ## the core beside a C program, and the service, into build/benc
 bench-peers: $(READY) ## the service beside Flink, Spark and DataFusion, into build/bench-peers.json (first time 20 minutes; a quick look: ARGS=--quick)
 	@$(BIN)/python -m bench.peers $(ARGS)
 
-figures: $(READY) ## the papers' figures, simulated and with real processes, as PNG and CSV, into build/figures/ (about seven minutes; ARGS="--only real-*")
+figures: $(READY) ## the papers' figures, simulated and with real processes, as PNG and CSV, into build/figures/ (about ten minutes; ARGS="--only real-*")
 	@$(BIN)/python -m bench.figures $(ARGS)
 
 N ?= 10000

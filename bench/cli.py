@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bench import service, state, steady, throughput
+from bench import hybrid_core, service, state, steady, throughput
 from bench.answer import BenchError
 from bench.lab import HEADLINE, Lab, described, headline
 from bench.report import Metric, table, write_json
@@ -52,7 +52,8 @@ def jobs() -> list[Job]:
             found.append(Job(("core.hash.memory_factor",), partial(throughput.memory, name="U1")))
     growth = ("core.hash.window_growth", "core.hash.window_growth.small")
     tuning = ("core.fine_tuning.speedup", "core.nested_loop.comparisons_per_s")
-    core = [*found, Job(growth, steady.window_growth), Job(tuning, steady.fine_tuning)]
+    hybrid = Job(hybrid_core.NAMES, hybrid_core.core)
+    core = [*found, Job(growth, steady.window_growth), Job(tuning, steady.fine_tuning), hybrid]
     served = [Job(service.FAST_NAMES, service.fast), Job(service.SLOW_NAMES, service.slow)]
     survived = [
         Job(state.OVERHEAD_NAMES, state.overheads),

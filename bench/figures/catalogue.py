@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.figures import experiments as lab
-from bench.figures import real
+from bench.figures import hybrid, real
 from bench.figures.experiments import Point, curve, point
 from bench.figures.rules import beta_rule
 from bench.figures.style import drawing, labelled, line, paper_points
@@ -171,6 +171,15 @@ CATALOGUE: Final = (
     Figure("communication-over-workers", "11 / 7.13", communication_by_workers),
     Figure("adaptive-degree", "11 / 7.14", adaptive_degree),
     Figure("beta-rule", "ours", beta_rule),
+    Figure("hybrid-buffered", "6.5", hybrid.buffered),
+    Figure("hybrid-read-buffer", "6.6", hybrid.read_buffer),
+    Figure("hybrid-delay-over-rate", "6.7", hybrid.delay_by_rate),
+    Figure("hybrid-disk-over-rate", "6.8", hybrid.disk_by_rate),
+    Figure("hybrid-processed-over-rate", "6.9", hybrid.processed_by_rate),
+    Figure("hybrid-cpu-over-rate", "6.10", hybrid.cpu_by_rate),
+    Figure("hybrid-total-over-rate", "6.11", hybrid.total_by_rate),
+    Figure("hybrid-delay-over-memory", "6.12", hybrid.delay_by_memory),
+    Figure("hybrid-delay-over-bias", "6.13", hybrid.delay_by_bias),
     Figure("real-delay-over-rate", "5, 6 / 7.7, real", real.delay_over_rate),
     Figure("real-delay-fine-tuning", "8 / 7.8b, real", real.delay_by_tuning),
     Figure("real-communication-over-rate", "12 / 7.10, real", real.communication_by_rate),
