@@ -163,6 +163,10 @@ class Results:
         while (rows := finish(self._talk.next())) is not None:
             yield rows
 
+    def poll(self, seconds: float) -> pa.RecordBatch | None:
+        """The next rows, if they come in this time; None: they did not, or there will be no more."""
+        return finish(self._talk.next()) if self._talk.is_ready(seconds) else None
+
     def close(self) -> None:
         """Hang up."""
         self._talk.close()

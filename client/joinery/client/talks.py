@@ -27,6 +27,8 @@ _AHEAD: Final = 4
 """Batches that are offered before the machine has seen them."""
 AGAIN_S: Final = 0.1
 """Between two questions to somebody who went away."""
+_LOOK_S: Final = 0.01
+"""Between two looks of somebody who does not want to wait."""
 ASK_S: Final = 1.0
 """A connection that takes longer is looked at: perhaps it is refused."""
 
@@ -132,6 +134,16 @@ class ResultsTalk:
             self.token, self.schema = token_text(machine.ended.token), machine.ended.schema
         return None
 
+    def is_ready(self, seconds: float) -> bool:
+        """Whether `next` has something to say, or will have within this time."""
+        machine, until_s = self.machine, time.monotonic() + seconds
+        while not (machine.deliveries or machine.ended or machine.failed):
+            self.watched.check()
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
     def close(self) -> None:
         self.watched.close()
 
@@ -153,7 +165,7 @@ class NoGateway(Exception):
     """Somebody is there, but no gateway."""
 
 
-class _BrokenOff(Exception):
+class BrokenOff(Exception):
     """Whoever was there went away in the middle."""
 
 
@@ -163,7 +175,7 @@ def describe(address: str, timeout_s: float, security: Security = PLAIN) -> Desc
     while True:
         try:
             return _describe(address, timeout_s, until_s, security)
-        except _BrokenOff as error:
+        except BrokenOff as error:
             if time.monotonic() + AGAIN_S > until_s:
                 raise Unreachable(address, str(error)) from error
             time.sleep(AGAIN_S)
@@ -187,7 +199,7 @@ def _describe(address: str, timeout_s: float, until_s: float, security: Security
         except WireError as error:
             raise Unreachable(address, f"an answer that cannot be read ({error})") from error
         except grpc.RpcError as error:
-            raise _told(address, error, timeout_s) from error
+            raise told(address, error, timeout_s) from error
         finally:
             asking.close()
     if isinstance(answer, Description):
@@ -212,7 +224,8 @@ def _connect(channel: grpc.Channel, address: str, until_s: float, security: Secu
         ready.cancel()
 
 
-def _told(address: str, error: grpc.RpcError, timeout_s: float) -> Exception:
+def told(address: str, error: grpc.RpcError, timeout_s: float) -> Exception:
+    """What a failed call means; `BrokenOff`: try again."""
     code = error.code()
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return NoGateway(address)
@@ -221,4 +234,4 @@ def _told(address: str, error: grpc.RpcError, timeout_s: float) -> Exception:
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable(address, f"nobody for {timeout_s:g} s")
     why = f"{code.name.lower()} ({error.details()})"
-    return _BrokenOff(why) if code == grpc.StatusCode.UNAVAILABLE else Unreachable(address, why)
+    return BrokenOff(why) if code == grpc.StatusCode.UNAVAILABLE else Unreachable(address, why)

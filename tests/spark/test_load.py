@@ -1,0 +1,54 @@
+"""`joinery load`: Spark's tasks send what the profile says, all of it is recorded, and the same in every run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from joinery.client import connect
+from joinery.generate.profiles import Burst, Ramp, Sine, Step
+from joinery.model.spec import JoinQuerySpec
+from joinery.spark.loading import Load, _read, _rows, _text, send
+from tests.support.running import running, write_query
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+SECOND = 1_000_000_000
+
+
+def spec_of(query: Path) -> JoinQuerySpec:
+    return JoinQuerySpec.parse(yaml.safe_load(query.read_text())["spec"])
+
+
+def test_every_row_of_the_profile_is_sent_paced_and_recorded(spark: SparkSession, tmp_path: Path) -> None:
+    query = write_query(tmp_path, "inner")
+    profile = Step(before_hz=300, after_hz=900, at_ns=SECOND)
+    with running(query) as run:
+        load = Load(run.gateway, spec_of(query), ("a",), profile, 3 * SECOND, producers=2, seed=5, ends=True)
+        told = send(load, spark, {})
+        with connect(run.gateway) as other:
+            again = [other.producer("b", name) for name in ("x",)]
+            again[0].end()
+    assert 300 + 2 * 900 == sum(one.sent for one in told) == sum(one.acknowledged for one in told)
+    assert {"load/0", "load/1"} == {one.producer for one in told}
+    assert all(one.seconds > 2.5 for one in told), "rows came when they were due"
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Step(before_hz=100, after_hz=400, at_ns=SECOND),
+        Ramp(from_hz=100, to_hz=400, start_ns=0, end_ns=2 * SECOND),
+        Sine(mean_hz=200, amplitude_hz=100, period_ns=2 * SECOND),
+        Burst(base_hz=100, burst_hz=500, start_ns=SECOND, length_ns=SECOND),
+    ],
+)
+def test_rows_are_a_function_of_the_load_and_share_the_profile(tmp_path: Path, profile: object) -> None:
+    load = Load("x:1", spec_of(write_query(tmp_path)), ("a", "b"), profile, 4 * SECOND, 3, 7, is_paced=False)
+    whole = int(profile.count_until(np.array([4 * SECOND]))[0])
+    streams = [[list(_rows(one, "a", number).read(None)) for number in range(3)] for one in (load, _read(_text(load)))]
+    first, second = ([[piece.rows for piece in pieces] for pieces in one] for one in streams)
+    assert first == second
+    assert whole == sum(rows.num_rows for pieces in first for rows in pieces)
+    assert first[0] != first[1], "producers send different rows"
