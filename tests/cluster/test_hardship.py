@@ -1,4 +1,4 @@
-"""A JoinQuery in a cluster with worse luck: pods killed while groups move, a worker without CPU, edits of the rule."""
+"""A JoinQuery in a cluster with worse luck: pods killed while groups move, edits of the rule."""
 
 import json
 from collections.abc import Iterator
@@ -31,32 +31,16 @@ def test_a_pod_that_is_killed_while_groups_move_costs_nothing(user: User, role: 
     user.until("four workers", lambda: user.status("moving").get("readyReplicas") == 4, 90)
     user.traffic("moving", "500x60")
     user.until("rows flow", lambda: user.status("moving").get("results", 0) > 0, 60)
+    if min(groups(user, "moving").values()) == 0:
+        pytest.skip("the first worker came so early that it has all groups: nothing would move")
     victim = "joinery-redis-0" if role == "redis" else ""
     for replicas in (2, 1):
         seen = user.status("moving").get("migrationsTotal", 0)
         user.kubectl("scale", "joinq/moving", f"--replicas={replicas}")
         user.until("groups move", lambda seen=seen: user.status("moving").get("migrationsTotal", 0) != seen, 90)  # type: ignore[misc]
         chosen = user.all("pods", f"joinery.dev/joinquery=moving,joinery.dev/role={role}")
-        pod = victim or chosen[-1]["metadata"]["name"]
+        pod = victim or chosen[0]["metadata"]["name"]  # a worker that takes groups over; the others may be gone
         user.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-    user.exact()
-
-
-def test_a_worker_that_has_lost_its_cpu_loses_its_groups(user: User) -> None:
-    """Others burn the CPU that one of three workers may use: it becomes a supplier, and the other workers take over."""
-    query = join_query(
-        "uneven", replicas=3, scaling={"supplierThreshold": 0.2, "max": 3, **HELD}, epochs={"reorganization": "1s"},
-        worker={"buffer": "32Ki", "resources": {"limits": {"cpu": "500m"}}},
-        join={"on": ["k"], "method": "nested-loop"},
-    )  # fmt: skip
-    user.apply(query)
-    user.until("three workers", lambda: user.status("uneven").get("readyReplicas") == 3, 90)
-    user.traffic("uneven", "1500x60")
-    user.until("each has a share", lambda: min(groups(user, "uneven").values(), default=0) >= 10, 60)
-    before = groups(user, "uneven")["worker-0"]
-    burn = "for i in 1 2 3 4 5 6 7 8; do timeout 40 sh -c 'while :; do :; done' & done; true"
-    user.kubectl("exec", "uneven-worker-0", "--", "sh", "-c", burn)
-    user.until("its groups leave", lambda: groups(user, "uneven").get("worker-0", before) <= before / 2, 60)
     user.exact()
 
 
@@ -77,11 +61,11 @@ def test_edits_of_the_rule_are_obeyed_under_a_steady_load_as_the_core_would(user
         user.until(
             "it is told", lambda field=field: any(field in one for one in user.events("ruled", "SpecChanged")), 30
         )  # type: ignore[misc]
+    user.until("it obeys", lambda: user.status("ruled").get("desiredReplicas", 0) >= 2, 30)
     user.exact()
     decisions = user.decisions("ruled")
     assert decisions
     assert decisions == [replay(one) for one in decisions]
-    assert 2 <= user.status("ruled")["desiredReplicas"]
 
 
 def test_a_deleted_query_leaves_no_key_in_redis(user: User) -> None:

@@ -16,7 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from joinery.client import connect
-from joinery.spark import end_stream
+from joinery.model.errors import UserMustAct
+from joinery.spark import JoineryDataSource, end_stream
 from tests.support.pods import until
 from tests.support.running import counted, frame, running, truth, write_query
 
@@ -182,17 +183,23 @@ def test_a_frame_that_does_not_fit_its_stream_is_refused_in_the_driver_by_name(
     rows = spark.range(3)
     with running(write_query(tmp_path)) as run:
 
-        def complaint(frame: DataFrame, mode: str = "append", **options: object) -> str:
-            writing = frame.write.format("joinery").option("gateway", run.gateway).mode(mode)
+        def complaint(frame: DataFrame, **options: str) -> str:
+            writing = frame.write.format("joinery").option("gateway", run.gateway).mode("append")
             with pytest.raises(PySparkException) as error:
                 writing.options(**options).save()
             return str(error.value)
 
+        def direct(frame: DataFrame, *, overwrite: bool = False, **options: str) -> str:
+            """The same in this process, where it is cheap."""
+            with pytest.raises(UserMustAct) as error:
+                JoineryDataSource({"gateway": run.gateway, **options}).writer(frame.schema, overwrite)
+            return str(error.value)
+
         good = rows.selectExpr("id as k", "id as n", "'x' as s", "id as ts")
         assert "a batch that lacks ['k', 'n', 's', 'ts'] and has unknown ['id']" in complaint(rows, stream="a")
-        texts = good.selectExpr("string(k) as k", "n", "s", "ts")
-        assert "column k of string" in complaint(texts, stream="a")
-        assert "wanted one of a, b" in complaint(good, stream="c")
-        assert "did you mean stream?" in complaint(good, streem="a")
-        assert "found mode overwrite, wanted append" in complaint(good, "overwrite", stream="a")
         assert "frame.coalesce(1)" in complaint(good.repartition(2), stream="a")
+        assert "column k of string" in direct(good.selectExpr("string(k) as k", "n", "s", "ts"), stream="a")
+        assert "wanted one of a, b" in direct(good, stream="c")
+        assert "did you mean stream?" in direct(good, streem="a")
+        assert "found no option stream" in direct(good)
+        assert "found mode overwrite, wanted append" in direct(good, overwrite=True, stream="a")
