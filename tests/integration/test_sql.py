@@ -43,3 +43,9 @@ def test_a_statement_that_cannot_be_run_is_refused_with_its_place(tmp_path: Path
     told = run(tmp_path, "--sql", "SELECT * FROM orders o JOIN ships s ON o.id = s.id")
     assert 2 == told.returncode
     assert "orders.parquet" in told.stderr
+
+
+def test_flags_of_a_statement_are_refused_beside_a_file(tmp_path: Path) -> None:
+    told = run(tmp_path, "query.yaml", "--out", "x.csv")
+    assert 2 == told.returncode
+    assert "--out" in told.stderr

@@ -89,7 +89,10 @@ def run(
     if (query is None) == (sql is None):
         found = "neither a file nor --sql" if query is None else "a file and --sql"
         raise UserMustAct(f"found {found}, wanted one of them; see joinery run --help")
+    given = {"--source": source, "--time": time, "--unit": unit, "--out": out}
     if query is not None:
+        if unused := [name for name, value in given.items() if value]:
+            raise UserMustAct(f"found {', '.join(unused)} with a file, wanted them with --sql; the file says it")
         _run(query, how)
         return
     from joinery.cli.sql_query import query_file_of  # noqa: PLC0415 - the grammar takes half a second to load
