@@ -12,8 +12,9 @@ Rule 2: the client repeats nothing by itself (`redis_calls`, rule 2); after a fa
         master.
 """
 
+import re
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -32,7 +33,7 @@ _SENTINEL_PORT: Final = 26379
 def client_of(url: str) -> Redis:
     """A client of the Redis at this url; nobody is asked yet."""
     try:
-        if urlsplit(url).scheme in _SENTINEL:
+        if _split(url).scheme in _SENTINEL:
             return _by_sentinel(url)
         client = Redis.from_url(url, **_common())
         client.connection_pool.make_connection()  # options that there are not are refused here
@@ -44,7 +45,7 @@ def client_of(url: str) -> Redis:
 def shown(url: str) -> str:
     """A url without its secrets (rule 1)."""
     try:
-        parts = urlsplit(url)
+        parts = _split(url)
         hosts = parts.netloc.rpartition("@")[2]
         readable = not parts.fragment and "@" not in parts.path and all(_place(one) for one in hosts.split(",") if one)
     except ValueError:
@@ -71,7 +72,7 @@ def _unreadable() -> UserMustAct:
 
 
 def _by_sentinel(url: str) -> Redis:
-    parts = urlsplit(url)
+    parts = _split(url)
     who, at, hosts = parts.netloc.rpartition("@")
     master, _, database = parts.path.lstrip("/").partition("/")
     if not master or not hosts:
@@ -94,6 +95,15 @@ def _by_sentinel(url: str) -> Redis:
     client: Redis = sentinel.master_for(master)  # type: ignore[no-untyped-call]
     client.connection_pool.make_connection()
     return client
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of a url; several hosts, of which one is in brackets, are too much for newer versions of `urlsplit`."""
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        return urlsplit(url)
+    netloc = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    return urlsplit(f"{scheme}://hosts{rest[len(netloc) :]}")._replace(netloc=netloc)
 
 
 def _place(text: str) -> tuple[str, int]:

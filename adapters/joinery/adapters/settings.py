@@ -71,8 +71,11 @@ class Settings:
 
     @property
     def joinquery(self) -> str:
-        """The query's own name."""
-        return JoinQuery.parse_yaml(self.query.read_text()).metadata.name
+        """The query's own name; a file that is being written does not keep a process from its work."""
+        try:
+            return JoinQuery.parse_yaml(self.query.read_text()).metadata.name
+        except (UserMustAct, OSError, UnicodeDecodeError):
+            return self.stored_as
 
     def security(self) -> Security:
         """What this process shows and asks for; its files are read now."""
