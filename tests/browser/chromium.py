@@ -124,7 +124,7 @@ class Browser:
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")
 
-    def until(self, expression: str, meanwhile: Callable[[], object] = lambda: None, seconds: float = 25.0) -> Any:
+    def until(self, expression: str, meanwhile: Callable[[], object] = lambda: None, seconds: float = 60.0) -> Any:
         """Wait until an expression is true; it."""
         end = time.monotonic() + seconds
         while not (found := self.see(expression)):
