@@ -82,11 +82,13 @@ def test_the_page_lives_and_shows_a_move_a_killed_worker_and_the_past(run: Local
     page.until("document.querySelector('#chart-rate path.one').getAttribute('d').length > 20", attend)
     page.until("document.querySelectorAll('#groups div.w0, #groups div.w1').length === 60", attend)
     # a move
-    group = page.see("[...document.querySelectorAll('#groups div')].findIndex((d) => d.className.includes('w0'))")
-    run.move(group, "worker-1")
+    group, source = 0, int(page.see("document.querySelector('#groups div').className.includes('w0') ? 0 : 1"))
+    run.move(group, f"worker-{1 - source}")  # who came first may have all groups
     page.until(f"document.querySelector('#moves tr[data-group=\"{group}\"]')?.innerText.includes('planned')", attend)
-    page.until(f"document.querySelectorAll('#groups div')[{group}].className.includes('w1')", attend)
-    assert "worker-0 → worker-1" in page.see(f"document.querySelector('#moves tr[data-group=\"{group}\"]').innerText")
+    page.until(f"document.querySelectorAll('#groups div')[{group}].className.includes('w{1 - source}')", attend)
+    assert f"worker-{source} → worker-{1 - source}" in page.see(
+        f"document.querySelector('#moves tr[data-group=\"{group}\"]').innerText"
+    )
     # a worker is killed, and another one takes its place
     os.kill(run.pids["worker-1"], signal.SIGKILL)
     page.until("document.getElementById('events').innerText.includes('worker-1 was killed (SIGKILL)')", attend)
