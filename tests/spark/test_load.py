@@ -8,9 +8,10 @@ import yaml
 from pyspark.sql import SparkSession
 
 from joinery.client import connect
-from joinery.generate.profiles import Burst, Ramp, Sine, Step
+from joinery.generate.profiles import Burst, Constant, Ramp, Sine, Step
+from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
-from joinery.spark.loading import Load, _read, _rows, _text, send
+from joinery.spark.loading import Load, _read, _text, rows_of, send
 from tests.support.running import running, write_query
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -32,7 +33,20 @@ def test_every_row_of_the_profile_is_sent_paced_and_recorded(spark: SparkSession
             again[0].end()
     assert 300 + 2 * 900 == sum(one.sent for one in told) == sum(one.acknowledged for one in told)
     assert {"load/0", "load/1"} == {one.producer for one in told}
-    assert all(one.seconds > 2.5 for one in told), "rows came when they were due"
+    assert all(one.seconds > 2.9 for one in told), "rows came when they were due"
+
+
+def test_producers_that_have_sent_are_refused_so_that_nothing_is_sent_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    query = write_query(tmp_path, "inner")
+    with running(query) as run:
+        load = Load(run.gateway, spec_of(query), ("a",), Constant(rate_hz=500), SECOND // 2, ends=True)
+        send(load, spark, {})
+        with pytest.raises(UserMustAct, match="choose another name"):
+            send(load, spark, {})
+        with connect(run.gateway) as other:
+            other.producer("b", "x").end()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +61,7 @@ def test_every_row_of_the_profile_is_sent_paced_and_recorded(spark: SparkSession
 def test_rows_are_a_function_of_the_load_and_share_the_profile(tmp_path: Path, profile: object) -> None:
     load = Load("x:1", spec_of(write_query(tmp_path)), ("a", "b"), profile, 4 * SECOND, 3, 7, is_paced=False)
     whole = int(profile.count_until(np.array([4 * SECOND]))[0])
-    streams = [[list(_rows(one, "a", number).read(None)) for number in range(3)] for one in (load, _read(_text(load)))]
+    streams = [[list(rows_of(one, "a", number)[0].read(None)) for number in range(3)] for one in (load, _read(_text(load)))]
     first, second = ([[piece.rows for piece in pieces] for pieces in one] for one in streams)
     assert first == second
     assert whole == sum(rows.num_rows for pieces in first for rows in pieces)
