@@ -61,7 +61,9 @@ def test_producers_that_have_sent_are_refused_so_that_nothing_is_sent_twice(
 def test_rows_are_a_function_of_the_load_and_share_the_profile(tmp_path: Path, profile: object) -> None:
     load = Load("x:1", spec_of(write_query(tmp_path)), ("a", "b"), profile, 4 * SECOND, 3, 7, is_paced=False)
     whole = int(profile.count_until(np.array([4 * SECOND]))[0])
-    streams = [[list(rows_of(one, "a", number)[0].read(None)) for number in range(3)] for one in (load, _read(_text(load)))]
+    streams = [
+        [list(rows_of(one, "a", number)[0].read(None)) for number in range(3)] for one in (load, _read(_text(load)))
+    ]
     first, second = ([[piece.rows for piece in pieces] for pieces in one] for one in streams)
     assert first == second
     assert whole == sum(rows.num_rows for pieces in first for rows in pieces)

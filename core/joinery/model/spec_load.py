@@ -19,7 +19,17 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from joinery.model.errors import Complaint
-from joinery.model.spec_fields import Count, Flag, Identifier, ObjectName, PositiveDuration, Rate, Section, Seed, exactly_one
+from joinery.model.spec_fields import (
+    Count,
+    Flag,
+    Identifier,
+    ObjectName,
+    PositiveDuration,
+    Rate,
+    Section,
+    Seed,
+    exactly_one,
+)
 from joinery.model.spec_lookup import Place
 from joinery.model.spec_parsing import parse_section
 from joinery.model.spec_profiles import BurstSpec, RampSpec, SineSpec, StepSpec

@@ -24,6 +24,10 @@ PLURALS: Final = {
     "PodDisruptionBudget": "poddisruptionbudgets",
     "NetworkPolicy": "networkpolicies",
     "JoinQuery": "joinqueries",
+    "LoadTest": "loadtests",
+    "Job": "jobs",
+    "ServiceAccount": "serviceaccounts",
+    "RoleBinding": "rolebindings",
     "Pod": "pods",
 }
 _APPLY: Final = "application/apply-patch+yaml"
@@ -46,9 +50,9 @@ class Kube:
         path = f"{path}/{manifest['metadata']['name']}"
         return self._call("PATCH", path, manifest, _APPLY, {"fieldManager": MANAGER, "force": "true"})
 
-    def patch_status(self, namespace: str, name: str, status: dict[str, Any]) -> Manifest:
-        """Change the status of a JoinQuery; what is None is taken out."""
-        path = f"{_path('joinery.dev/v1alpha1', 'JoinQuery', namespace)}/{name}/status"
+    def patch_status(self, namespace: str, name: str, status: dict[str, Any], kind: str = "JoinQuery") -> Manifest:
+        """Change the status of an object of ours; what is None is taken out."""
+        path = f"{_path('joinery.dev/v1alpha1', kind, namespace)}/{name}/status"
         return self._call("PATCH", path, {"status": status}, _MERGE, {"fieldManager": MANAGER})
 
     def read(self, version: str, kind: str, namespace: str, name: str) -> Manifest | None:

@@ -31,6 +31,11 @@ class OperatorSettings:
     token: str = field(default="", repr=False)
     """What producers and subscribers must show; empty: nothing."""
     own_namespace: str = "default"
+    spark_image: str = ""
+    """The image of drivers and executors; empty: LoadTests are not run."""
+    spark_pull_policy: str = "IfNotPresent"
+    spark_role: str = ""
+    """Kind/name of the role that the drivers of Spark are given."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "OperatorSettings":
@@ -54,4 +59,7 @@ class OperatorSettings:
             ca_secret=text("CA_SECRET"),
             token=text("TOKEN"),
             own_namespace=text("NAMESPACE", "default"),
+            spark_image=text("SPARK_IMAGE"),
+            spark_pull_policy=text("SPARK_PULL_POLICY", "IfNotPresent"),
+            spark_role=text("SPARK_ROLE"),
         )

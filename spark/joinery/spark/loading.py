@@ -12,7 +12,7 @@ Rule 4: what is told is exact: `acknowledged` rows are in the query's log. A tas
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
@@ -41,6 +41,7 @@ from joinery.spark.options import Options
 
 LEAD_S: Final = 1.5
 """From the meeting to the first row: Spark lets go of those who met within a second of each other."""
+_AS_THE_QUERY_SAYS: Final = WorkloadSpec()
 _PROFILES = {kind.__name__: kind for kind in (Burst, Constant, Ramp, Sine, Step)}
 
 
@@ -60,7 +61,7 @@ class Load:
     name: str = "load"
     is_paced: bool = True
     ends: bool = False
-    workload: WorkloadSpec = WorkloadSpec()
+    workload: WorkloadSpec = _AS_THE_QUERY_SAYS
 
     @property
     def tasks(self) -> list[tuple[str, int]]:
@@ -84,6 +85,38 @@ class Sent:
     seconds: float
     """From the moment at which all begin to the last acknowledgement."""
     behind_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What all producers did together."""
+
+    sent: int
+    acknowledged: int
+    seconds: float
+    behind_s: float
+
+    @staticmethod
+    def of(told: Sequence[Sent]) -> "Whole":
+        """The sum of them; its time is that of the last."""
+        return Whole(
+            sum(one.sent for one in told),
+            sum(one.acknowledged for one in told),
+            max(one.seconds for one in told),
+            max(one.behind_s for one in told),
+        )
+
+    @property
+    def rate(self) -> float:
+        """Recorded rows per second."""
+        return self.acknowledged / self.seconds
+
+    def to_dict(self) -> dict[str, float]:
+        """As programs read it."""
+        return {
+            "sent": self.sent, "acknowledged": self.acknowledged, "seconds": self.seconds, "rate": self.rate,
+            "behind": self.behind_s,
+        }  # fmt: skip
 
 
 def send(load: Load, spark: SparkSession, options: Mapping[str, str]) -> list[Sent]:
