@@ -115,13 +115,13 @@ def test_rows_are_as_far_apart_as_their_times() -> None:
 
 
 def test_with_a_start_time_zero_is_due_then_and_rows_that_are_behind_go_at_once() -> None:
-    now, sent = 100.0, []
+    clock, sent = [100.0], []
     pieces = Fixed([0.5, 1, 3]).read(None)
-    for one in paced(pieces, plan_of().formats[0], (0, 99.0), now_s=lambda: now):
+    for one in paced(pieces, plan_of().formats[0], (0, 99.0), now_s=lambda: clock[0]):
         if isinstance(one, Pause):
-            now += one.seconds
+            clock[0] += one.seconds
         else:
-            sent.append((round(now - 99, 6), one.next_sequence))
+            sent.append((round(clock[0] - 99, 6), one.next_sequence))
     assert [(1, 2), (3, 3)] == sent
 
 
