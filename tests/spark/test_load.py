@@ -1,5 +1,6 @@
 """`joinery load`: Spark's tasks send what the profile says, all of it is recorded, and the same in every run."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from joinery.client import connect
 from joinery.generate.profiles import Burst, Constant, Ramp, Sine, Step
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
+from joinery.spark.load_test import load_of, main
 from joinery.spark.loading import Load, _read, _text, rows_of, send
 from tests.support.running import running, write_query
 
@@ -68,3 +70,26 @@ def test_rows_are_a_function_of_the_load_and_share_the_profile(tmp_path: Path, p
     assert first == second
     assert whole == sum(rows.num_rows for pieces in first for rows in pieces)
     assert first[0] != first[1], "producers send different rows"
+
+
+def test_what_the_operator_wrote_becomes_the_load(tmp_path: Path) -> None:
+    wanted = {
+        "query": "q", "profile": {"ramp": {"before": 1, "after": 5, "start": "1s", "end": "2s"}}, "duration": "4s",
+        "producers": 3, "seed": 7, "paced": False, "workload": {"keys": {"distribution": "uniform", "range": 9}},
+    }  # fmt: skip
+    query = spec_of(write_query(tmp_path)).to_dict()
+    load = load_of({"name": "evening-0123", "gateway": "g:1", "load": wanted, "query": query})
+    assert (("a", "b"), 4 * SECOND, 3, 7, "evening-0123", False) == (
+        load.streams, load.duration_ns, load.producers, load.seed, load.name, load.is_paced,
+    )  # fmt: skip
+    assert Ramp(from_hz=1, to_hz=5, start_ns=SECOND, end_ns=2 * SECOND) == load.profile
+    keys = [piece.rows["k"] for piece in rows_of(load, "a", 0)[0].read(None)]
+    assert all(0 <= key.as_py() < 9 for part in keys for key in part)
+
+
+def test_a_driver_that_cannot_begin_says_why_in_its_last_words(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    file = tmp_path / "load.yaml"
+    file.write_text(yaml.safe_dump({"name": "x", "gateway": "g:1", "load": {"query": "q"}, "query": {}}))
+    assert 1 == main(["--file", str(file), "--last-words", str(said)])
+    assert "spec.profile" in json.loads(said.read_text())["failed"]

@@ -30,6 +30,8 @@ PLURALS: Final = {
     "RoleBinding": "rolebindings",
     "Pod": "pods",
 }
+REFUSALS: Final = (400, 403, 422)
+"""Answers of the API server that are about what was sent; others are about the server."""
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
@@ -102,3 +104,11 @@ class Kube:
 def _path(version: str, kind: str, namespace: str) -> str:
     root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
     return f"{root}/namespaces/{namespace}/{PLURALS[kind]}" if namespace else f"{root}/{PLURALS[kind]}"
+
+
+def reason_of(error: ApiException) -> str:
+    """What the API server says."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason)

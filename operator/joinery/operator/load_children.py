@@ -25,6 +25,8 @@ FILES: Final = "/etc/joinery-load"
 MASTER: Final = "k8s://https://kubernetes.default.svc"
 DRIVER_PORT: Final = 7078
 BLOCKS_PORT: Final = 7079
+_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Java only starts the Python that works: it should start soon, and take little."""
 _MEBI_PER_TASK: Final = 192
 """What a Python worker of Spark needs."""
 
@@ -119,11 +121,13 @@ def _spark(parent: LoadParent, settings: OperatorSettings) -> dict[str, object]:
         "spark.submit.deployMode": "client",
         "spark.app.name": f"load {parent.name}",
         "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": _JAVA,
         "spark.driver.port": DRIVER_PORT,
         "spark.driver.blockManager.port": BLOCKS_PORT,
         "spark.executor.instances": parent.executors,
         "spark.executor.cores": parent.slots,
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": _JAVA,
         "spark.executor.memoryOverhead": f"{overhead}m",
         "spark.kubernetes.namespace": parent.namespace,
         "spark.kubernetes.container.image": settings.spark_image,

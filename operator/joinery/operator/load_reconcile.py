@@ -75,9 +75,9 @@ def reconcile_load(wanted: Wanted, seen: LoadSeen, settings: OperatorSettings, n
         load = LoadTestSpec.parse(wanted.spec)
         complaint = None if seen.driver is not None else _complaint(load, seen, settings)
     except BadSpec as bad:
-        return _stalled(wanted, seen, str(bad), now_ns)
+        return stalled(wanted, seen, str(bad), now_ns)
     if complaint is not None:
-        return _stalled(wanted, seen, complaint, now_ns)
+        return stalled(wanted, seen, complaint, now_ns)
     if seen.driver is not None:
         return _followed(wanted, load, seen, seen.driver, now_ns)
     if seen.query is None or not _holds(seen.query_status, "Ready"):
@@ -105,7 +105,8 @@ def _complaint(load: LoadTestSpec, seen: LoadSeen, settings: OperatorSettings) -
     return "\n".join(unknown) or None
 
 
-def _stalled(wanted: Wanted, seen: LoadSeen, text: str, now_ns: int) -> LoadOutcome:
+def stalled(wanted: Wanted, seen: LoadSeen, text: str, now_ns: int) -> LoadOutcome:
+    """It cannot be run as things are; told once."""
     made = _status(wanted, seen, "Stalled", now_ns, Stalled=(True, "InvalidSpec", text))
     told = {one["type"]: one.get("message") for one in seen.status.get("conditions", ())}
     said = () if told.get("Stalled") == text else (Say(Reason.VALIDATION_ERROR, text, is_warning=True),)

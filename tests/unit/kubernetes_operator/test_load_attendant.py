@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
 
 from joinery.operator.load_attendant import LoadAttendant
 from tests.unit.kubernetes_operator.test_load_reconcile import READY, SPARK, WORDS, query, wanted
@@ -23,8 +24,11 @@ class MemoryKube:
         self.pods: list[Any] = []
         self.applied: list[str] = []
         self.status: dict[str, Any] = {}
+        self.refuses = ""
 
     def apply(self, manifest: Any) -> Any:
+        if manifest["kind"] == self.refuses:
+            raise ApiException(status=403, body='{"message": "no quota"}')
         self.applied.append(manifest["kind"])
         self.objects[manifest["kind"], manifest["metadata"]["name"]] = manifest
 
@@ -72,6 +76,16 @@ def test_a_failed_driver_is_quoted(kube: MemoryKube, message: str, told: str) ->
     kube.objects["Job", "evening-load"]["status"] = {"failed": 1}
     assert [told] == [one.text for one in attendant.step(wanted(), {})]
     assert "Failed" == kube.status["phase"]
+
+
+def test_what_the_api_server_does_not_take_is_told_and_tried_again(kube: MemoryKube) -> None:
+    attendant = LoadAttendant(kube, SPARK)  # type: ignore[arg-type]
+    kube.refuses = "Job"
+    assert ["Job evening-load: no quota"] == [one.text for one in attendant.step(wanted(), {})]
+    assert "Stalled" == kube.status["phase"]
+    kube.refuses = ""
+    assert ["LoadStarted"] == [one.reason.value for one in attendant.step(wanted(), {})]
+    assert "Starting" == kube.status["phase"]
 
 
 def test_an_operator_that_comes_later_goes_on_and_leaves_what_has_ended_alone(kube: MemoryKube) -> None:
