@@ -60,8 +60,8 @@ def spark_archive(pause: Path) -> Path:
     joinery = archives(pause).joinery
     lock = _REQUIREMENTS / "spark.lock"
     deps_key = digest([SPARK_CONTAINERFILE, lock], _deps_key(digest([OWN / "base.sh", pause])))
-    wheels = made("spark-wheels", digest([lock], sys.version), lambda out: _spark_wheels(lock, out))
-    made("spark-deps", deps_key, lambda out: _spark_deps(wheels, out))
+    wheels = made("pyspark-wheels", digest([lock], sys.version), lambda out: _spark_wheels(lock, out))
+    made("pyspark-deps", deps_key, lambda out: _spark_deps(wheels, out))
     own = SPARK_CONTAINERFILE.parent
     return made("spark", digest([own], deps_key, joinery.name), _spark)
 
