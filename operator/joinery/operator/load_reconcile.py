@@ -3,7 +3,8 @@
 Rule 1: a LoadTest runs once. Its spec does not change (the API server refuses it); what has ended stays as it was told.
 Rule 2: it waits until its query is Ready; then its objects are applied, the Job last. From then on only the Job counts:
         a query that is away for a while is the producers' matter, who wait for it.
-Rule 3: what the driver says at its end is exact. While it runs, rate and delays are those of the query, whoever sends.
+Rule 3: what the driver says at its end is exact. While it runs, rows, rate and delays are those of the query, whoever
+        sends.
 Rule 4: what cannot be run says so in `Stalled`, and is looked at again: the query may come, or Spark be switched on.
 """
 
@@ -122,7 +123,7 @@ def _started(
     )
     text = f"{parent.executors} executors for {parent.tasks} producers"
     made = _status(wanted, seen, "Starting", now_ns, Running=(False, "Starting", text))
-    made |= {"startedAt": stamp(now_ns), "producers": parent.tasks}
+    made |= {"startedAt": stamp(now_ns), "producers": parent.tasks, "rowsBefore": _rows(load, seen)}
     return LoadOutcome(status=made, applies=applies, said=(Say(Reason.LOAD_STARTED, text),))
 
 
@@ -160,14 +161,24 @@ def _finished(wanted: Wanted, load: LoadTestSpec, seen: LoadSeen, words: Mapping
 def _of_query(load: LoadTestSpec, seen: LoadSeen) -> Status:
     """What the query tells (rule 3)."""
     told = seen.query_status
-    streams = [one for one in told.get("streams", ()) if not load.streams or one["name"] in load.streams]
     workers = int(told.get("readyReplicas", 0))
     made: Status = {
-        "rate": round(sum(float(one.get("rowsPerSecond", 0)) for one in streams), 1),
+        "recorded": max(0, _rows(load, seen) - int(seen.status.get("rowsBefore", 0))),
+        "rate": round(sum(float(one.get("rowsPerSecond", 0)) for one in _streams(load, seen)), 1),
         "workers": workers,
         "peakWorkers": max(workers, int(seen.status.get("peakWorkers", 0))),
     }
     return made | {name: told[name] for name in ("delayP50", "delayP99") if name in told}
+
+
+def _streams(load: LoadTestSpec, seen: LoadSeen) -> list[Mapping[str, Any]]:
+    """Those that the load sends to, as the query tells of them."""
+    told = seen.query_status.get("streams", ())
+    return [one for one in told if not load.streams or one["name"] in load.streams]
+
+
+def _rows(load: LoadTestSpec, seen: LoadSeen) -> int:
+    return sum(int(one.get("rows", 0)) for one in _streams(load, seen))
 
 
 _CONDITIONS: Final = {

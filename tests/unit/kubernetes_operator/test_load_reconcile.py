@@ -104,14 +104,19 @@ def test_once_the_job_is_there_nothing_is_applied_again() -> None:
 
 
 def test_while_it_runs_it_tells_the_querys_rate_delay_and_workers() -> None:
-    streams = [{"name": "orders", "rowsPerSecond": 700.0}, {"name": "items", "rowsPerSecond": 50.0}]
+    streams = [
+        {"name": "orders", "rowsPerSecond": 700.0, "rows": 900}, {"name": "items", "rowsPerSecond": 50.0, "rows": 7},
+    ]  # fmt: skip
     told = {**READY, "streams": streams, "delayP50": "20ms", "delayP99": "90ms"}
     outcome = decided(
         wanted(streams=["orders"]), driver=Driver(is_running=True), executors=2, query_status=told,
-        status={"peakWorkers": 5},
+        status={"peakWorkers": 5, "rowsBefore": 100},
     )  # fmt: skip
     assert ("True", "Sending") == condition(outcome, "Running")
-    wants = {"phase": "Running", "executors": 2, "rate": 700.0, "delayP99": "90ms", "workers": 2, "peakWorkers": 5}
+    wants = {
+        "phase": "Running", "executors": 2, "rate": 700.0, "recorded": 800, "delayP99": "90ms", "workers": 2,
+        "peakWorkers": 5,
+    }  # fmt: skip
     assert wants.items() <= outcome.status.items()
 
 
