@@ -83,6 +83,7 @@ def wanted_results(query: dict[str, Any], load: dict[str, Any]) -> dict[str, int
     return {"results": int(found.size), "digest": digest_of(chosen)}
 
 
+@pytest.mark.timeout(600, func_only=True)  # about three minutes; a busy machine takes long to start Java
 def test_a_load_test_drives_a_query_up_and_down_and_results_are_exact(sparked: User) -> None:
     query = join_query(
         "driven",
@@ -99,7 +100,7 @@ def test_a_load_test_drives_a_query_up_and_down_and_results_are_exact(sparked: U
     sparked.ready("driven", 90)
     _read(sparked)
     executors = "joinery.dev/loadtest=evening,joinery.dev/load-role=executor"
-    sparked.until("it runs", lambda: state(sparked, "evening").get("phase") == "Running", 120)
+    sparked.until("it runs", lambda: state(sparked, "evening").get("phase") == "Running", 240)
     sparked.until("two executors are pods", lambda: len(sparked.all("pods", executors)) == 2, 60)
     sparked.until("the degree grows", lambda: sparked.status("driven").get("desiredReplicas", 0) > 1, 90)
     sparked.until("the degree shrinks", lambda: sparked.events("driven", "ScaledDown"), 90)
