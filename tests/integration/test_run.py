@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +94,14 @@ def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def children(pid: int) -> dict[str, int]:
-    """The processes of a run that is under way, by name."""
-    found = {}
+    """The processes of a run that is under way, by name: the children of its nursery."""
+    words, parents = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_text().split("\0")
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == pid and "--name" in words:
-            found[words[words.index("--name") + 1]] = int(folder.name)
-    return found
+        with suppress(OSError):
+            words[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [one for one, parent in parents.items() if parents.get(parent) == pid and "--name" in words[one]]
+    return {words[one][words[one].index("--name") + 1]: one for one in found}
 
 
 def parts(folder: Path) -> list[Path]:

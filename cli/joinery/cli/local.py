@@ -6,8 +6,6 @@ query has ended. What is safe on disk (`durability: wal`) survives every one of 
 the gateway, so its death is the end of the run.
 """
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +25,7 @@ from joinery.adapters.tracing import tracer
 from joinery.cli.children import MOST_CRASHES, SOON_S, Children
 from joinery.cli.dashboards import OFF, LocalDashboard
 from joinery.cli.local_redis import LocalRedis
+from joinery.cli.nursery import nursery
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import outputs
 from joinery.cli.running import Announcement
@@ -92,6 +91,7 @@ class LocalRun:
         """Its address, once the run has begun; empty: there is none."""
 
     def __enter__(self) -> "LocalRun":
+        nursery()  # it loads while Redis starts
         try:
             self._redis.start()
             self._children.environment[REDIS_URL] = self._redis.url
@@ -191,16 +191,15 @@ class LocalRun:
     # --- processes
 
     def _start(self, role: str, name: str, *flags: str) -> None:
-        command = [sys.executable, "-m", f"joinery.{role}", "--query", str(self.query), "--name", name]
         recording = [] if self._record is None else ["--record", str(self._record)]
-        more = ["--keys", self._redis.keys, "--with-parent", str(os.getpid()), *flags, *recording]
-        self._children.start(name, [*command, *more])
+        words = ["--query", str(self.query), "--name", name, "--keys", self._redis.keys, *flags, *recording]
+        self._children.start(name, role, words)
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)
 
     def _want(self, order: orders.SetReplicas) -> None:
-        """Done by the thread that waits: a child dies with the thread that started it (`--with-parent`)."""
+        """Done by the thread that waits, which looks after them all."""
         self._wanted = order.replicas
 
     def _scale(self, replicas: int) -> None:
