@@ -86,7 +86,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
 
 
-def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, "it did not come"
