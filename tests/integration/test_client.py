@@ -197,7 +197,7 @@ def test_a_killed_client_is_gone_on_with_by_another_under_its_name(query: LocalR
         words = [sys.executable, "-c", PRODUCER, query.gateway, pause]
         return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=DOCS.parents[1])  # noqa: S603
 
-    first = start("0.02")
+    first = start("0.1")
     assert first.stdout is not None
     assert "0" == first.stdout.readline().strip()
     time.sleep(0.5)

@@ -271,7 +271,7 @@ def test_a_collector_that_is_killed_is_replaced_and_leaves_no_parts(tmp_path: Pa
 def test_a_worker_that_is_killed_is_mentioned_and_the_output_is_exact(tmp_path: Path) -> None:
     run = started("run", str(slow(tmp_path)))
     until(lambda: bool(parts(tmp_path)) and "worker-1" in children(run.pid))
-    time.sleep(3)
+    time.sleep(1)
     os.kill(children(run.pid)["worker-1"], signal.SIGKILL)
     _, said = run.communicate(timeout=100)
     assert 0 == run.returncode, said
