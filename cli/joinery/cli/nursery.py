@@ -236,6 +236,8 @@ def _rename(words: Sequence[str]) -> None:
     """What the list of processes shows: the words that a process was started with are in its own memory (Linux)."""
     with open("/proc/self/stat", "rb") as found:
         first, end = (int(one) for one in found.read().rpartition(b")")[2].split()[45:47])
+    if not 0 < first < end:
+        return  # a kernel that does not tell
     room = end - first
     data = b"\0".join(os.fsencode(word) for word in words)[: room - 1]
     ctypes.memmove(first, data.ljust(room, b"\0"), room)
