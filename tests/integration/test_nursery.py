@@ -66,6 +66,19 @@ def test_one_that_dies_takes_all_with_it_and_the_next_process_is_of_another(tmp_
     assert first.pid != nursery().pid
 
 
+def test_a_start_that_was_interrupted_does_not_answer_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    home = nursery()
+
+    def interrupted(how: int = 0) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as once:
+        once.setattr(home, "_hear", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            start("worker", ["--no-such-flag"], os.environ)
+    assert 0 == start("collector", ["--help"], os.environ).wait(60)
+
+
 def test_it_ends_with_its_owner_however_that_ends(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     words = ["--query", str(tmp_path / "pipe"), "--name", "worker-7"]

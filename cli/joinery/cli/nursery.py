@@ -77,6 +77,7 @@ class Nursery:
         self._lock = threading.Lock()
         self._codes: dict[int, int] = {}
         self._there: set[int] = set()
+        self._asked = 0
         self.is_gone = False
         self.owner = os.getpid()
         words = [sys.executable, "-m", __name__, str(self.owner), str(theirs.fileno()), _ROOM]
@@ -88,31 +89,36 @@ class Nursery:
 
     def start(self, role: str, words: Sequence[str], environment: Mapping[str, str]) -> Born:
         """A new process (rule 2); `TryAgain` if it is gone, or the machine has no room for one more."""
-        flags = [*words, "--with-parent", str(self.pid)]
-        request = {"role": role, "words": flags, "environment": dict(environment), "folder": os.getcwd()}
-        data = json.dumps(request).encode()
-        if len(data) > _LARGEST:
-            raise UserMustAct(f"found {len(data)} bytes of flags and environment, wanted at most {_LARGEST}")
+        flags, folder = [*words, "--with-parent", str(self.pid)], os.getcwd()
         with self._lock:
+            self._asked += 1
+            request = {"number": self._asked, "role": role, "words": flags, "folder": folder}
+            data = json.dumps({**request, "environment": dict(environment)}).encode()
+            if len(data) > _LARGEST:
+                raise UserMustAct(f"found {len(data)} bytes of flags and environment, wanted at most {_LARGEST}")
             try:
                 socket.send_fds(self._line, [data], [1, 2])
             except OSError:
                 self._lose()
             while not self.is_gone:
                 said = self._hear()
-                if said is not None and "born" in said:
-                    self._there.add(said["born"])
-                    return Born(self, said["born"])
-                if said is not None:
-                    raise TryAgain(f"a process cannot be started: {said['failed']}")
+                if said is not None and said["number"] == self._asked:
+                    return self._took(said)
         raise TryAgain("found the end of the process that starts all others, wanted a new one; see what it said")
+
+    def _took(self, said: dict[str, Any]) -> Born:
+        if "failed" in said:
+            raise TryAgain(f"a process cannot be started: {said['failed']}")
+        self._there.add(said["born"])
+        self._codes.pop(said["born"], None)  # of an older process that had the same number
+        return Born(self, said["born"])
 
     def ended(self, pid: int) -> int | None:
         """The exit code of a process; None: it has not ended."""
-        with self._lock:
-            while not self.is_gone and select.select([self._line], [], [], 0)[0]:
-                self._hear()
-            return self._codes.get(pid)
+        with self._lock, suppress(BlockingIOError):
+            while not self.is_gone:
+                self._hear(socket.MSG_DONTWAIT)
+        return self._codes.get(pid)
 
     def close(self) -> None:
         """End it, and what it started."""
@@ -125,17 +131,22 @@ class Nursery:
             self._process.kill()
             self._process.wait()
 
-    def _hear(self) -> dict[str, Any] | None:
-        """The next that it says; None: nothing that an owner waits for."""
+    def _hear(self, how: int = 0) -> dict[str, Any] | None:
+        """The next answer to a request; None: it told something else."""
         try:
-            data = self._line.recv(_LARGEST)
+            data = self._line.recv(_LARGEST, how)
+        except BlockingIOError:
+            raise
         except OSError:
             data = b""
         if not data:
             self._lose()
             return None
         said: dict[str, Any] = json.loads(data)
-        if "ended" not in said:
+        if "number" in said:
+            if said["number"] != self._asked and "born" in said:  # whoever asked for it was interrupted
+                with suppress(ProcessLookupError):
+                    os.kill(said["born"], signal.SIGTERM)
             return said
         self._there.discard(said["ended"])
         self._codes[said["ended"]] = said["code"]
@@ -188,12 +199,13 @@ def _serve(owner: int, line: socket.socket) -> dict[str, Any] | None:
             data, outputs, _, _ = socket.recv_fds(line, _LARGEST, 2)
             if not data:
                 return None
-            if _fork(line):
+            request = json.loads(data)
+            if _fork(line, request["number"]):
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 os.close(rings)
                 os.close(bell)
-                return {**json.loads(data), "outputs": outputs}
+                return {**request, "outputs": outputs}
             for number in outputs:
                 os.close(number)
     return None
@@ -205,15 +217,15 @@ def _tell_the_ended(line: socket.socket) -> None:
             line.send(json.dumps({"ended": ended[0], "code": os.waitstatus_to_exitcode(ended[1])}).encode())
 
 
-def _fork(line: socket.socket) -> bool:
+def _fork(line: socket.socket, number: int) -> bool:
     """Whether this is the new process."""
     try:
         pid = os.fork()
     except OSError as error:
-        line.send(json.dumps({"failed": str(error)}).encode())
+        line.send(json.dumps({"number": number, "failed": str(error)}).encode())
         return False
     if pid:
-        line.send(json.dumps({"born": pid}).encode())
+        line.send(json.dumps({"number": number, "born": pid}).encode())
     return pid == 0
 
 
