@@ -19,7 +19,7 @@ LONG = ("spark", "chaos", "browser", "integration", "simulation")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first, so that nobody waits for one at the end; those of Spark stay with the process that started it."""
+    """Long tests first: nobody waits for one at the end, and those of Spark stay with the process that started it."""
 
     def place(item: pytest.Item) -> int:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
