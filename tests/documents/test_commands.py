@@ -1,0 +1,162 @@
+"""Every command of README and docs is run: here, by make or helm without effect, or by a test that is named (ways.py)."""
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from pyarrow import parquet
+from typer.main import get_command
+
+from joinery.cli.main import app
+from joinery.model.spec import JoinQuerySpec
+from tests.documents.blocks import PAGES, ROOT, SHELL, blocks, commands, inline_commands, page_commands
+from tests.documents.session import Session, query_of_the_readme
+from tests.documents.ways import HELD, PYTHON, Way, held
+
+HELM = Path(sys.prefix) / "bin" / "helm"
+
+
+def of_way(way: Way) -> list[str]:
+    """Every such command once."""
+    found = (command for page in PAGES for _, command in page_commands(page) if _is(page, command, way))
+    return list(dict.fromkeys(found))
+
+
+def _is(page: str, command: str, way: Way) -> bool:
+    found = held(page, command)
+    return found is not None and found.way is way
+
+
+# --- nothing is left out
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_held_to_what_it_says(page: str) -> None:
+    for block in blocks(page):
+        match block.language:
+            case language if language in SHELL:
+                assert commands(block), f"{block}: a block for a shell without a command"
+                nobodys = [one for one in commands(block) if held(page, one) is None]
+                assert [] == nobodys, f"{block}: say in tests/documents/ways.py how these are tried"
+            case "python":
+                assert page in PYTHON, f"{block}: say in tests/documents/ways.py which test runs it"
+                ast.parse(block.text)
+            case "yaml":
+                _is_a_query(block.text)
+            case "mermaid" | "text":
+                assert not re.search(r"^(\$ )?(joinery|make|kubectl|helm) ", block.text, re.MULTILINE), f"{block}: console?"
+            case other:
+                raise AssertionError(f"{block}: found a block of kind {other!r}, wanted one that a test understands")
+    assert not re.search(r"(?<=\n\n) {4}(joinery|make|kubectl|helm|python) ", (ROOT / page).read_text()), f"{page}: fence it"
+
+
+def _is_a_query(text: str) -> None:
+    """A whole JoinQuery, or a part of a spec that fits into the README's."""
+    given, whole = yaml.safe_load(text), yaml.safe_load(query_of_the_readme())["spec"]
+    spec = given.get("spec", given)
+    if "sql" in spec:  # it stands for these
+        whole.pop("join")
+    JoinQuerySpec.parse(spec if given.get("kind") == "JoinQuery" else whole | _for_the_readme(spec))
+
+
+def _for_the_readme(spec: dict[str, object]) -> dict[str, object]:
+    """What a page shows of another query keeps the names of that one."""
+    return {} if "impressions" in str(spec) else spec
+
+
+def test_a_test_that_is_said_to_run_something_is_there() -> None:
+    named = [name for one in HELD for name in one.tests] + [name for names in PYTHON.values() for name in names]
+    assert named
+    for name in named:
+        path, _, function = name.partition("::")
+        assert (ROOT / path).is_file(), name
+        assert not function or f"def {function}(" in (ROOT / path).read_text(), name
+
+
+def test_every_way_is_used_and_what_fits_nothing_is_found() -> None:
+    used = {found for page in PAGES for _, command in page_commands(page) if (found := held(page, command))}
+    assert [] == [one.pattern for one in HELD if one not in used], "nobody says these any more: take them out"
+    assert None is held("docs/new.md", "rm -rf /")
+    assert {page for page in PAGES if any(block.language == "python" for block in blocks(page))} == set(PYTHON)
+
+
+# --- without effect
+
+
+@pytest.mark.parametrize("command", of_way(Way.MAKE))
+def test_what_make_would_start_is_there(command: str) -> None:
+    told = subprocess.run(  # noqa: S603
+        ["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True, check=False  # noqa: S607
+    )
+    assert 0 == told.returncode, told.stderr
+    started = re.findall(r"^\.venv/bin/(?:python -m (\S+)|(joinery|ruff|mypy|mkdocs|lint-imports|pip-compile))", told.stdout, re.MULTILINE)
+    started += re.findall(r"[ =]\.venv/bin/(?:python -m (?!pip|venv)(\S+)|(mkdocs))", told.stdout)
+    assert started or "rm -rf" in told.stdout, told.stdout
+    for module, program in dict.fromkeys(started):
+        words = [sys.executable, "-m", module] if module else [str(Path(sys.prefix) / "bin" / program)]
+        done = subprocess.run([*words, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+        assert 0 == done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", of_way(Way.HELM))
+def test_the_chart_is_rendered_with_the_flags(command: str) -> None:
+    left_out = {"--create-namespace", "--wait", "--reuse-values"}
+    words = [word for word in shlex.split(command.replace("\\\n", " "))[2:] if word not in left_out]
+    done = subprocess.run(  # noqa: S603
+        [str(HELM), "template", *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert 0 == done.returncode, done.stderr
+    assert "kind: Deployment" in done.stdout
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if inline_commands(page)])
+def test_a_command_that_a_sentence_names_is_there(page: str) -> None:
+    known = get_command(app).commands  # type: ignore[attr-defined]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for command in inline_commands(page):
+        program, name, *rest = command.removeprefix(".venv/bin/").split()
+        if program == "make":
+            assert name in targets, f"{page}: {command}"
+        elif program == "python":
+            path = rest[0].replace(".", "/")
+            assert list(ROOT.glob(f"{path}.py")) + list(ROOT.glob(f"{path}/__main__.py")), f"{page}: {command}"
+        else:
+            assert name in known, f"{page}: {command}"
+            flags = {flag for one in known[name].params for flag in one.opts}
+            asked = {word for word in rest if re.fullmatch(r"--[a-z-]+", word)} - {"--help"}
+            assert not flags or name == "simulate" or asked <= flags, f"{page}: {command}"
+
+
+# --- with effect
+
+
+@pytest.mark.timeout(280)
+@pytest.mark.parametrize("page", [page for page in PAGES if any(_is(page, one, Way.RUN) for _, one in page_commands(page))])
+def test_the_commands_of_a_page_run_one_after_the_other(page: str, tmp_path: Path) -> None:
+    said: dict[str, str] = {}
+    with Session(tmp_path) as person:
+        for _, command in page_commands(page):
+            if "--state" in command:  # another run of the query
+                _is_joined(person)
+            if _is(page, command, Way.RUN):
+                said[command] = person.perform(command)
+    for command, text in said.items():
+        assert "verify" not in command or "missing 0, extra 0, duplicate 0" in text
+        assert "curl" not in command or "joinery_gateway_tuples_received_total" in text
+        assert "--sql" not in command or text.count("Ann") == 1
+
+
+def _is_joined(person: Session) -> None:
+    """What was pushed and has come out, in the file and to whoever followed."""
+    heard = [one.said for one in person.stays if "tail" in one.command]
+    person.all_ended()
+    table = parquet.read_table(person.folder / "results.parquet")
+    pairs = zip(*(table.column(name).to_pylist() for name in ("orders_order_id", "fulfilments_clerk")), strict=True)
+    assert Counter({(1, None): 1, (2, "Ann"): 1, (3, "Bo"): 1}) == Counter(pairs)
+    assert [3] == [one.read_text().count('"orders_order_id"') for one in heard]
