@@ -51,3 +51,14 @@ def test_every_alert_of_the_chart_has_its_page_in_the_runbook() -> None:
     told = re.findall(r"^### (\w+)", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
     assert alerts
     assert sorted(alerts) == sorted(told)
+
+
+def test_the_reference_says_of_every_field_what_it_is_and_how_it_changes() -> None:
+    hooks = runpy.run_path(str(ROOT / "docs/_site/hooks.py"))
+    fields = hooks["fields"]()
+    assert {"streams[].window", "scaling.beta", "pods.gateway.resources.limits", "engine"} <= {one[0] for one in fields}
+    assert [] == [name for name, _, _, about in fields if not about.endswith((".", "db", "`"))], "each has its sentence"
+    assert [] == [name for name, *_ in fields if not hooks["change_of"](name)]
+    assert "live, exact" == hooks["change_of"]("streams[].window")
+    assert "refused" == hooks["change_of"]("streams[].source.generator.rate")
+    assert "live or restart" == hooks["change_of"]("worker")
