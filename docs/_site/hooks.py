@@ -41,7 +41,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return _relinked(markdown, Path(page.file.src_uri).parent)
 
 
-_ELSEWHERE: Final = re.compile(rb'<(?:script|img|iframe)[^>]+src="?https?:|<link[^>]+rel="?(?:stylesheet|preload)[^>]+href="?https?:')
+_ELSEWHERE: Final = re.compile(
+    rb'<(?:script|img|iframe)[^>]+src="?https?:|<link[^>]+rel="?(?:stylesheet|preload)[^>]+href="?https?:'
+)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -94,17 +96,27 @@ _CHANGES: Final = {
 """How a change of a running query's field takes effect, as the reference says it."""
 
 
+_ABOUT_QUERIES: Final = """# JoinQuery
+
+Every field of `spec`, from the models that check it. Errors name the field, what was found, what is wanted, and the
+remedy.
+
+Change of a running query: **live, exact**: an entry of the log, rows recorded after it are joined by it; **live**: at
+once, it cannot change a result; **restart**: read when a process starts (a cluster rolls the pods, on one machine stop
+and start the run); **refused**: make a new query. `worker.resources` and `pods` roll the pods that they are about.
+More: [What survives what](../durability.md).
+
+| field | values | default | change | what it is |
+|---|---|---|---|---|
+"""
+_SQL: Final = "A SELECT that stands for `join`, `filter`, `select` and the windows: [SQL](../sql.md)."
+
+
 def _query_reference() -> Iterator[str]:
-    schema = JoinQuerySpec.model_json_schema(by_alias=True)
-    yield "# JoinQuery\n\nEvery field of `spec`, from the models that check it. "
-    yield "Errors name the field, what was found, what is wanted, and the remedy.\n\n"
-    yield "Change of a running query: **live, exact**: an entry of the log, rows recorded after it are joined by it; **live**: at once, it cannot change "
-    yield "a result; **restart**: read when a process starts (a cluster rolls the pods, on one machine stop and start the run); **refused**: make a new "
-    yield "query. `worker.resources` and `pods` roll the pods they are about. More: [What survives what](../durability.md).\n\n"
-    yield "| field | values | default | change | what it is |\n|---|---|---|---|---|\n"
+    yield _ABOUT_QUERIES
     for field, values, default, about in fields():
         yield f"| `{field}` | {values} | {default} | {change_of(field)} | {about} |\n"
-    yield "| `sql` | text | | refused | A SELECT that stands for `join`, `filter`, `select` and the windows: [SQL](../sql.md). |\n"
+    yield f"| `sql` | text | | refused | {_SQL} |\n"
     yield "\nTypes of columns: " + ", ".join(f"`{name}`" for name in (*PLAIN, *_PARAMETRIC)) + ".\n"
 
 
@@ -152,7 +164,9 @@ def _values(held: dict[str, Any], known: dict[str, Any]) -> Iterator[str]:
     elif held.get("type") not in (None, "null"):
         words = {"string": "text", "object": "mapping", "array": "list"}
         text = "duration" if "|ms|" in held.get("pattern", "") else words.get(held["type"], held["type"])
-        bounds = [f"{sign} {held[name]:g}" for name, sign in _BOUNDS.items() if isinstance(held.get(name), (int, float))]
+        bounds = [
+            f"{sign} {held[name]:g}" for name, sign in _BOUNDS.items() if isinstance(held.get(name), (int, float))
+        ]
         yield " ".join([text, *bounds])
 
 
@@ -183,7 +197,8 @@ def _chart_reference() -> Iterator[str]:
 
 
 def _examples() -> Iterator[str]:
-    yield "# Tutorials\n\nOne for each example: what it shows, what it prints, what to try next. Begin with the quickstart.\n\n"
+    yield "# Tutorials\n\nOne for each example: what it shows, what it prints, what to try next. "
+    yield "Begin with the quickstart.\n\n"
     folders = [folder for folder in sorted((ROOT / "examples").iterdir()) if (folder / "query.yaml").is_file()]
     for folder in sorted(folders, key=lambda one: one.name != "quickstart"):
         query, about = folder / "query.yaml", (folder / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""A person who does what a page says: one folder, commands one after the other, those that stay in terminals of their own."""
+"""A person who does what a page says: one folder, one command after the other, a terminal for each that stays."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Every command of README and docs is run: here, by make or helm without effect, or by a test that is named (ways.py)."""
+"""Every command of README and docs is run: here, by make or helm without effect, or by a test that ways.py names."""
 
 import ast
 import re
@@ -20,6 +20,12 @@ from tests.documents.session import Session, query_of_the_readme
 from tests.documents.ways import HELD, PYTHON, Way, held
 
 HELM = Path(sys.prefix) / "bin" / "helm"
+OURS = re.compile(r"^(\$ )?(joinery|make|kubectl|helm) ", re.MULTILINE)
+INDENTED = re.compile(r"(?<=\n\n) {4}(joinery|make|kubectl|helm|python) ")
+STARTED = re.compile(
+    r"(?:^|[ =])\.venv/bin/(?:python -m (?!pip|venv)(\S+)|(joinery|ruff|mkdocs|pip-compile))", re.MULTILINE
+)
+"""What a recipe of make starts: a module of Python, or a program."""
 
 
 def of_way(way: Way) -> list[str]:
@@ -50,10 +56,10 @@ def test_every_block_is_held_to_what_it_says(page: str) -> None:
             case "yaml":
                 _is_a_query(block.text)
             case "mermaid" | "text":
-                assert not re.search(r"^(\$ )?(joinery|make|kubectl|helm) ", block.text, re.MULTILINE), f"{block}: console?"
+                assert not OURS.search(block.text), f"{block}: commands belong into a block of kind console"
             case other:
                 raise AssertionError(f"{block}: found a block of kind {other!r}, wanted one that a test understands")
-    assert not re.search(r"(?<=\n\n) {4}(joinery|make|kubectl|helm|python) ", (ROOT / page).read_text()), f"{page}: fence it"
+    assert not INDENTED.search((ROOT / page).read_text()), f"{page}: found a command by indentation, wanted a fence"
 
 
 def _is_a_query(text: str) -> None:
@@ -91,12 +97,10 @@ def test_every_way_is_used_and_what_fits_nothing_is_found() -> None:
 
 @pytest.mark.parametrize("command", of_way(Way.MAKE))
 def test_what_make_would_start_is_there(command: str) -> None:
-    told = subprocess.run(  # noqa: S603
-        ["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True, check=False  # noqa: S607
-    )
+    words = ["make", "-n", *shlex.split(command)[1:]]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     assert 0 == told.returncode, told.stderr
-    started = re.findall(r"^\.venv/bin/(?:python -m (\S+)|(joinery|ruff|mypy|mkdocs|lint-imports|pip-compile))", told.stdout, re.MULTILINE)
-    started += re.findall(r"[ =]\.venv/bin/(?:python -m (?!pip|venv)(\S+)|(mkdocs))", told.stdout)
+    started = STARTED.findall(told.stdout)
     assert started or "rm -rf" in told.stdout, told.stdout
     for module, program in dict.fromkeys(started):
         words = [sys.executable, "-m", module] if module else [str(Path(sys.prefix) / "bin" / program)]
@@ -137,7 +141,9 @@ def test_a_command_that_a_sentence_names_is_there(page: str) -> None:
 
 
 @pytest.mark.timeout(280)
-@pytest.mark.parametrize("page", [page for page in PAGES if any(_is(page, one, Way.RUN) for _, one in page_commands(page))])
+@pytest.mark.parametrize(
+    "page", [one for one in PAGES if any(_is(one, text, Way.RUN) for _, text in page_commands(one))]
+)
 def test_the_commands_of_a_page_run_one_after_the_other(page: str, tmp_path: Path) -> None:
     said: dict[str, str] = {}
     with Session(tmp_path) as person:

@@ -1,4 +1,4 @@
-"""How each command of the documents is held to what it says: run, rendered, asked of make, or run by a test that is named.
+"""How each command of the documents is held to what it says: run, rendered, asked of make, or run by a named test.
 
 A command that fits none of these fails `test_commands.py`. The first line that fits counts.
 """
@@ -45,7 +45,12 @@ HELD: Final = (
     ),
     Held(r"make ", Way.MAKE),
     Held(r"helm (install|upgrade) ", Way.HELM),
-    Held(r"kubectl |helm ", Way.CLUSTER),
+    Held(r"helm test ", Way.TEST, "", ("tests/cluster/test_release.py::test_the_charts_own_test_passes",)),
+    Held(
+        r"helm rollback ", Way.TEST, "",
+        ("tests/cluster/test_release.py::test_an_upgrade_and_its_rollback_keep_the_queries_running",),
+    ),
+    Held(r"kubectl |curl -s http://127\.0\.0\.1:8080/", Way.CLUSTER),
     Held(
         r"docker (build|push) ", Way.TEST, "", ("tests/cluster/images.py",),
         "the same Containerfile, by buildah: every test of tests/cluster runs in that image",
@@ -63,7 +68,7 @@ def held(page: str, command: str) -> Held | None:
 
 
 PYTHON: Final = {
-    "README.md": ("tests/integration/test_readme.py", "tests/spark/test_data_source.py"),
+    "README.md": ("tests/integration/test_readme.py",),
     "docs/client.md": ("tests/integration/test_client.py",),
     "docs/spark.md": ("tests/spark/test_data_source.py",),
 }

@@ -45,6 +45,7 @@ export class Chart {
     this.svg = shape("svg", { class: "chart", role: "img", tabindex: "0", "aria-labelledby": id });
     this.table = node("table", { "aria-labelledby": id });
     this.details = node("details", {}, node("summary", {}, "As a table"), node("div", { class: "scroll" }, this.table));
+    this.svg.append(shape("text", { x: "50%", y: "50%", "text-anchor": "middle" }, "no figures yet"));
     figure.append(this.caption, this.svg, this.details);
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerleave", () => this.choose(null));

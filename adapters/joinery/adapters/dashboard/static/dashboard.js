@@ -137,7 +137,7 @@ function moves(frame) {
 }
 
 function streams(frame) {
-  const rows = frame.streams.map((one) => node("tr", {}, node("td", {}, one.name), node("td", {}, one.window),
+  const rows = frame.streams.map((one) => node("tr", {}, node("td", { class: "name", title: one.name }, one.name), node("td", {}, one.window),
     node("td", { class: "n" }, whole(one.rows)), node("td", { class: "n" }, whole(one.late)),
     node("td", {}, one.ended ? "ended" : maybe(one.watermark, (at) => (at > 1e8 ? new Date(at * 1000).toISOString().replace("T", " ").slice(0, 19) : `${at.toFixed(1)} s`))),
     node("td", { class: "n", title: "clock minus watermark; none if the rows have a time of their own" }, maybe(one.lag, (lag) => (Math.abs(lag) > 3e7 ? "–" : duration(lag)))), node("td", { class: "n" }, maybe(one.behind, duration))));
@@ -173,6 +173,15 @@ function others(frame) {
   place.replaceChildren(...frame.others.map((one) => node("a", { href: /^http:\/\//.test(one.address) ? one.address : "#" }, one.name)));
 }
 
+function starting() {  // nothing is known yet: the page says so, instead of being empty
+  const none = ["Rows per second", "Results per second", "Results committed", "Delay p99", "Workers", "Records not committed"];
+  pairs($("tiles"), none.map((name) => [name, "–"]));
+  setText($("decision"), "The processes are starting. The first figures come when a worker is there; the first time compiling takes some seconds more.");
+  table($("workers"), [["worker"], ["role"], ["buffer"], ["f", "n"], ["busy", "n"], ["window", "n"], ["groups", "n"]], [], "no worker yet");
+  table($("moves"), [["time"], ["group", "n"], ["from → to"], ["window", "n"], ["pause", "n"], ["why"]], [], "none yet");
+  setText($("owners"), "no owner yet");
+}
+
 // --- frames
 
 let past = null, heard = 0, frame = null;
@@ -185,7 +194,10 @@ function show(now) {
   others(frame);
   events(frame);
   mood();
-  if (frame.state === "starting") return;
+  if (frame.state === "starting") {
+    starting();
+    return;
+  }
   for (const draw of [control, workers, groups, moves, streams, log]) draw(frame);
   tiles(frame, Object.fromEntries(Object.keys(past).map((name) => [name, past[name].at(-1) ?? null])));
   for (const chart of charts) chart.draw(past);
