@@ -165,8 +165,7 @@ def slots() -> Drawing:
         y = top + row * step
         draw.text(20, y + 18, name, "")
         index = next(place for place, members in enumerate(subgroups) if name in members)
-        slot = plan.slot(0, index)
-        first = slot.start_ns + subgroups[index].index(name) * (slot.end_ns - slot.start_ns) // len(subgroups[index])
+        first = plan.turn(name, 0).start_ns
         turns[name] = [first + number * epoch for number in (-1, 0, 1, 2)]
         served = turns[name][1:3]
         for at, until in zip(served, [*served[1:], 2 * epoch], strict=True):

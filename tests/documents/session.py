@@ -132,8 +132,11 @@ class Session:
         if not self.stays:
             self.perform("joinery run query.yaml --port 7400")
         (url,) = re.findall(r"http://\S+", self._here(command))
-        with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - of this machine
-            text = str(answer.read().decode())
+        end, text = time.monotonic() + PATIENCE_S, ""
+        while "joinery_gateway" not in text and time.monotonic() < end:  # until the gateway has said something
+            time.sleep(0.2)
+            with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - of this machine
+                text = str(answer.read().decode())
         self.perform("joinery stop query.yaml --drain")
         return text
 

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,14 @@ def test_what_make_would_start_is_there(command: str) -> None:
     started = STARTED.findall(told.stdout)
     assert started or "rm -rf" in told.stdout, told.stdout
     for module, program in dict.fromkeys(started):
-        words = [sys.executable, "-m", module] if module else [str(Path(sys.prefix) / "bin" / program)]
-        done = subprocess.run([*words, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
+        done = _asked_for_help(module, program)
         assert 0 == done.returncode, done.stderr
+
+
+@cache
+def _asked_for_help(module: str, program: str) -> "subprocess.CompletedProcess[str]":
+    words = [sys.executable, "-m", module] if module else [str(Path(sys.prefix) / "bin" / program)]
+    return subprocess.run([*words, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
 
 
 @pytest.mark.parametrize("command", of_way(Way.HELM))

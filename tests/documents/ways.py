@@ -57,8 +57,6 @@ HELD: Final = (
     ),
     Held(r"(\.venv/bin/)?joinery ", Way.RUN),
     Held(r"zcat |curl -s http://127\.0\.0\.1:7480/", Way.RUN),
-    Held(r"python -m tests\.browser\.screenshots", Way.TEST, "", ("tests/browser/test_dashboard.py",)),
-    Held(r"git clone ", Way.TEST, "", (".ci/run",), "CI begins with a fresh clone"),
 )  # fmt: skip
 
 
