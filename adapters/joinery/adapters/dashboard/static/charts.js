@@ -38,7 +38,7 @@ export class Chart {
   constructor(figure, { title, lines, say, whole = false, steps = false, marks = null, note = "" }) {
     Object.assign(this, { figure, title, lines, say, whole, steps, marks, note, past: null, chosen: null });
     const id = `${figure.id}-title`;
-    this.keys = lines.map((line) => node("span", { class: `key ${line.kind}` }));
+    this.keys = lines.map((line) => node("span", { class: `key ${line.kind}` }, line.name));
     this.when = node("span", { class: "key-time quiet", "aria-live": "polite" });
     const extra = marks ? [node("span", { class: "key move" }, marks)] : [];
     this.caption = node("figcaption", {}, node("h2", { id }, title), ...this.keys, ...extra, this.when);
