@@ -106,18 +106,27 @@ once, it cannot change a result; **restart**: read when a process starts (a clus
 and start the run); **refused**: make a new query. `worker.resources` and `pods` roll the pods that they are about.
 More: [What survives what](../durability.md).
 
-| field | values | default | change | what it is |
-|---|---|---|---|---|
 """
+_HEAD: Final = "| field | values | default | change | what it is |\n|---|---|---|---|---|\n"
 _SQL: Final = "A SELECT that stands for `join`, `filter`, `select` and the windows: [SQL](../sql.md)."
 
 
 def _query_reference() -> Iterator[str]:
-    yield _ABOUT_QUERIES
-    for field, values, default, about in fields():
-        yield f"| `{field}` | {values} | {default} | {change_of(field)} | {about} |\n"
-    yield f"| `sql` | text | | refused | {_SQL} |\n"
-    yield "\nTypes of columns: " + ", ".join(f"`{name}`" for name in (*PLAIN, *_PARAMETRIC)) + ".\n"
+    yield _ABOUT_QUERIES + _HEAD
+    rows = fields()
+    tops = [name for name, *_ in rows if "." not in name]
+    yield from (_row(name, *rest) for name, *rest in rows if name in tops)
+    yield f"| <code>sql</code> | text | | refused | {_SQL} |\n"
+    for top in tops:
+        if inner := [(name, *rest) for name, *rest in rows if name.startswith(f"{top}.")]:
+            yield f"\n## {top}\n\n" + _HEAD + "".join(_row(*one, within=top) for one in inner)
+    yield "\n## Types of columns\n\n" + ", ".join(f"`{name}`" for name in (*PLAIN, *_PARAMETRIC)) + ".\n"
+
+
+def _row(name: str, values: str, default: str, about: str, within: str = "") -> str:
+    """A line of the table; a long name may be broken after its dots."""
+    shown = name.removeprefix(f"{within}.").replace(".", ".<wbr>")
+    return f"| <code>{shown}</code> | {values} | {default} | {change_of(name)} | {about} |\n"
 
 
 def fields() -> list[tuple[str, str, str, str]]:
