@@ -51,7 +51,7 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/lint-imports --no-cache
 
 docs: $(READY) ## the documentation as a site, into build/site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@set -o pipefail; NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict 2>&1 | { grep -v '^INFO' || true; } # --quiet would also unmake --strict
 	@echo "build/site/index.html"
 
 bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about fifteen minutes; a quick look: make bench ARGS=--quick)
