@@ -23,6 +23,8 @@ from tests.documents.ways import HELD, PYTHON, Way, held
 HELM = Path(sys.prefix) / "bin" / "helm"
 OURS = re.compile(r"^(\$ )?(joinery|make|kubectl|helm) ", re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n) {4}(joinery|make|kubectl|helm|python) ")
+CHECKED = re.compile(r"^(?:checked|missing) .*$", re.MULTILINE)
+"""What a page shows of a run that is the same in every run."""
 STARTED = re.compile(
     r"(?:^|[ =])\.venv/bin/(?:python -m (?!pip|venv)(\S+)|(joinery|ruff|mkdocs|pip-compile))", re.MULTILINE
 )
@@ -84,6 +86,12 @@ def test_a_test_that_is_said_to_run_something_is_there() -> None:
         path, _, function = name.partition("::")
         assert (ROOT / path).is_file(), name
         assert not function or f"def {function}(" in (ROOT / path).read_text(), name
+
+
+def test_the_test_of_the_examples_has_every_example_that_has_a_page() -> None:
+    tested = (ROOT / "tests/integration/test_examples.py").read_text()
+    pages = [page for page in PAGES if any("joinery run examples/" in one for _, one in page_commands(page))]
+    assert [] == [page for page in pages if page.startswith("examples/") and page.split("/")[1] not in tested]
 
 
 def test_every_way_is_used_and_what_fits_nothing_is_found() -> None:
@@ -158,7 +166,9 @@ def test_the_commands_of_a_page_run_one_after_the_other(page: str, tmp_path: Pat
                 _is_joined(person)
             if _is(page, command, Way.RUN):
                 said[command] = person.perform(command)
+    told = "".join(block.text for block in blocks(page) if block.language == "text")
     for command, text in said.items():
+        assert [] == [line for line in CHECKED.findall(told) if line not in text], "the page shows another outcome"
         assert "verify" not in command or "missing 0, extra 0, duplicate 0" in text
         assert "curl" not in command or "joinery_gateway_tuples_received_total" in text
         assert "--sql" not in command or text.count("Ann") == 1
