@@ -146,7 +146,8 @@ class Browser:
             width=width, height=height, deviceScaleFactor=1, mobile=phone,
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}  # a picture catches no half of a pulse
+        self.call("Emulation.setEmulatedMedia", features=[scheme, still])
 
     def picture(self, path: Path, most: int = 10_000, from_y: float = 0.0) -> None:
         """The page, as PNG: the whole, or so many points of its height, from a place on."""
