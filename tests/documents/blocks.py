@@ -10,7 +10,12 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 PLACES: Final = ("*.md", "docs/**/*.md", "examples/*/README.md", "charts/joinery/README.md", "helm/README.md")
-PAGES: Final = sorted({str(path.relative_to(ROOT)) for place in PLACES for path in ROOT.glob(place)} - {"CHANGELOG.md"})
+PAGES: Final = sorted(
+    str(path.relative_to(ROOT))
+    for place in PLACES
+    for path in ROOT.glob(place)
+    if path.name != "CHANGELOG.md" and "_site" not in path.parts
+)
 SHELL: Final = ("console", "sh", "bash")
 _FENCE: Final = re.compile(r"^([ ]*)```([^\n]*)\n(.*?)^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 _COMMENT: Final = re.compile(r"(?:^|\s+)#\s.*$", re.MULTILINE)

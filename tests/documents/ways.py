@@ -41,6 +41,10 @@ HELD: Final = (
         r"joinery (run query\.yaml --engine spark|load)", Way.TEST, r"docs/spark\.md|README",
         ("tests/spark/test_engine.py", "tests/spark/test_load.py"), "Spark's start alone takes ten seconds",
     ),
+    Held(
+        r"\.venv/bin/joinery ", Way.TEST, r"docs/cli\.md", ("tests/unit/cli/test_looking_commands.py",),
+        "looks at a run and at what it recorded, with runs of its own",
+    ),
     Held(r"make ", Way.MAKE),
     Held(r"helm (install|upgrade) ", Way.HELM),
     Held(r"helm test ", Way.TEST, "", ("tests/cluster/test_release.py::test_the_charts_own_test_passes",)),
