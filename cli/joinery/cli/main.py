@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 import typer
 
-from joinery.cli import change, doctor, load, push, run, simulate, stop, tail, verify
+from joinery.cli import change, doctor, explain, load, push, run, simulate, stop, tail, top, verify, where
 
 app = typer.Typer(
     name="joinery",
@@ -22,6 +22,9 @@ app.command(help=load.LOAD_HELP)(load.load)
 app.command(help=tail.TAIL_HELP)(tail.tail)
 app.command(help=change.CHANGE_HELP)(change.change)
 app.command(help=stop.STOP_HELP)(stop.stop)
+app.command(help=top.TOP_HELP)(top.top)
+app.command(help=explain.EXPLAIN_HELP)(explain.explain)
+app.command(help=where.WHERE_HELP)(where.where)
 app.command(help=doctor.DOCTOR_HELP)(doctor.doctor)
 
 

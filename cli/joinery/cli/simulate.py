@@ -13,6 +13,7 @@ from joinery.cli.complaining import complaining
 from joinery.cli.load_request import Asked, request
 from joinery.cli.load_story import check_place, tell, tell_results, write_json, write_plot
 from joinery.cli.machines_request import machines_request
+from joinery.cli.recorded import RECORDED_HELP, recorded
 from joinery.simulate.costed import CostedWorld
 from joinery.simulate.load import simulate
 
@@ -55,6 +56,7 @@ length), and ,400s to repeat it.
 on.
 """
 
+app.command(help=RECORDED_HELP)(recorded)
 SIZES, RULES, COSTS, OUTPUT = "What runs", "Rules", "Costs", "Output"
 
 

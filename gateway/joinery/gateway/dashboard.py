@@ -6,6 +6,7 @@ from joinery.adapters.dashboard import Dashboard, Film, Sight
 from joinery.adapters.http_probes import Probes
 from joinery.adapters.process import Process
 from joinery.machine.gateway import GatewayMachine
+from joinery.machine.messages import last_act
 
 
 def show(probes: Probes | None, process: Process, machine: GatewayMachine, name: str) -> None:
@@ -15,7 +16,14 @@ def show(probes: Probes | None, process: Process, machine: GatewayMachine, name:
 
     def sight(now_ns: int, *, is_last: bool = False) -> Sight:
         view = machine.overview(now_ns, is_last=is_last) if machine.is_open else None
-        return Sight(view=view, spec=machine.spec, now_ns=now_ns)
+        told = machine.looking.decisions
+        return Sight(
+            view=view,
+            spec=machine.spec,
+            now_ns=now_ns,
+            decision=told[-1] if told else None,
+            change=last_act(told),
+        )
 
     board = Dashboard(probes, Film(name, "gateway"), lambda: process.shell.look(sight))
     process.ending(lambda: board.close(lambda: sight(time.time_ns(), is_last=machine.finished)))

@@ -15,6 +15,7 @@ from typing import Final
 from joinery.adapters.conversations import controlling
 from joinery.adapters.plain_values import Blobs, encode
 from joinery.adapters.process import Process
+from joinery.adapters.scaling_record import DecisionTeller
 from joinery.adapters.security import Security
 from joinery.elastic.beta import Decision
 from joinery.join.plan import JoinPlan
@@ -53,6 +54,7 @@ class Attendance:
         self._wake, self._address = wake, address
         self._process = Process(self.machine, Calls(instance="operator"), recorder=self, security=security)
         self._process.shell.carrying({orders.SetReplicas: self._scale})
+        self._teller = DecisionTeller(self.machine, lambda one: self._process.send(GATEWAY, one))
         self._process.dial(GATEWAY, lambda: address, controlling(JoinPlan.of(spec)), role=OPERATOR)
         self._thread = threading.Thread(target=self._process.run, name=f"attend {address}", daemon=True)
         self._thread.start()
@@ -81,7 +83,7 @@ class Attendance:
 
     def saw(self, now_ns: int, fact: Fact, made: list[Order]) -> None:
         """What the machine was told, and what it made of it."""
-        del now_ns
+        self._teller.saw(now_ns, fact, made)
         if isinstance(fact, Received) and isinstance(fact.message, ClusterReport) and made:
             log.info("%s: decision %s", self._address, json.dumps(encode(self.machine.last_decision, Blobs())))
         if isinstance(fact, Connected | Disconnected) and fact.peer == GATEWAY:
