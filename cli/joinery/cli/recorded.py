@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -110,8 +111,8 @@ def _differences(found: list[Difference]) -> list[str]:
 
 
 def _table(name: str, outcomes: list[tuple[str, Outcome]], base: Outcome | None) -> Table:
-    table = Table()
-    heads = (name, "first difference", "grew", "shrank", "mean workers", "most", "worker-seconds", "overloaded")
+    table = Table(box=SIMPLE, pad_edge=False)
+    heads = (name, "differs after", "grew", "shrank", "mean", "most", "worker-s", "overloaded")
     for head in heads:
         table.add_column(head, justify="right")
     for value, one in [*([("recorded", base)] if base is not None else []), *outcomes]:
@@ -159,6 +160,8 @@ def write_plot(path: Path, base: Outcome, swept: list[tuple[str, list[tuple[str,
     figure = Figure(figsize=(9, 1 + 3 * len(swept)), layout="constrained")
     FigureCanvasAgg(figure)
     begun_ns = base.points[0].at_ns
+    lines = [base, *(one for _, outcomes in swept for _, one in outcomes)]
+    most = max(point.workers for one in lines for point in one.points)
     times = [(one.at_ns - begun_ns) / 1e9 for one in base.points]
     for axis, (name, outcomes) in zip(figure.subplots(len(swept), 1, squeeze=False)[:, 0], swept, strict=True):
         axis.fill_between(times, [one.demand for one in base.points], color="#dddddd", label="demand (workers' worth)")
@@ -168,7 +171,7 @@ def write_plot(path: Path, base: Outcome, swept: list[tuple[str, list[tuple[str,
             colour = _COLOURS[place % len(_COLOURS)]
             axis.step(own, [point.workers for point in one.points], where="post", color=colour, label=f"{name} {value}")
         axis.set_ylabel("workers")
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.5 * most + 1)  # a demand far above them tells no more
         axis.grid(color="#dddddd", linewidth=0.7)
         axis.legend(loc="upper left", frameon=False, fontsize=8)
         axis.set_xlabel("time (s)")

@@ -42,7 +42,7 @@ STORY: Final = {
     Station.LOST: "are lost: the state of their group could not be loaded",
 }
 OVER: Final = (Station.COMMITTED, Station.LOST)
-LOOK_S: Final = 0.2
+LOOK_S: Final = 0.5
 
 
 @complaining

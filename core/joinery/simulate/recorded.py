@@ -7,9 +7,9 @@ Rule 1: the same facts give the same decisions: `repeat` says where they do not.
 Rule 2: `what_if` tells the same facts to a machine with other settings. Roles are made anew from what the workers
         reported, so another Th_sup counts. As long as both ask for the same workers, the reports are as recorded.
 Rule 3: from the first time on that they do not, nobody knows what would have been reported. It is modelled: the whole
-        demand of the recorded reports is divided evenly over the workers there would be. u = demand / workers; f is 0
-        below u = 1, and 1 from there on; memory is divided, too. A new worker is Ready after `start_ns`, a drain takes
-        until the next report. Moves are not played.
+        demand of the recorded reports (the rows that came in; at least what the workers were busy with) is divided
+        evenly over the workers there would be. u = demand / workers; f is 0 below u = 1, else 1; memory is divided,
+        too. A new worker is Ready after `start_ns`, a drain takes until the next report. Moves are not played.
 Rule 4: a longer t_r is the mean of the reports in it. A shorter one cannot be had from a recording.
 """
 
@@ -238,7 +238,7 @@ class _WhatIf:
         if self._drained:
             gone, self._drained = self._drained, ()
             self._act(Received(GATEWAY, Empty(gone)), at_ns)
-        workers, demand = self._own.machine.replicas, sum(one.load for one in load.reports)
+        workers, demand = self._own.machine.replicas, _demand(load)
         seen = self._modelled(load, at_ns) if self._is_modelled else load.reports
         told = classify_all(seen, Thresholds.of(self._own.machine.spec.scaling), degree=load.degree)
         decided = self._act(Received(GATEWAY, ClusterReport(told)), at_ns)
@@ -247,7 +247,7 @@ class _WhatIf:
     def _modelled(self, load: ClusterLoad, at_ns: int) -> tuple[LoadReport, ...]:
         """Rule 3."""
         ready = max(1, sum(since_ns <= at_ns for since_ns in self._ready_ns))
-        share = sum(one.load for one in load.reports) / ready
+        share = _demand(load) / ready
         each = LoadReport(
             worker=WorkerId(""),
             occupancy=0.0 if share < 1 else 1.0,
@@ -282,6 +282,11 @@ class _WhatIf:
         there = min(own.replicas, recorded.replicas)
         self._ready_ns = [at_ns] * there + [at_ns + self._start_ns] * (own.replicas - there)
         self._drained = tuple(sorted(own.leaving))
+
+
+def _demand(load: ClusterLoad) -> float:
+    """How many workers the load would fill: by what came in, and at least by what they were busy with."""
+    return sum(max(one.load, one.busy) for one in load.reports)
 
 
 def _mean_of(loads: Sequence[ClusterLoad]) -> ClusterLoad:

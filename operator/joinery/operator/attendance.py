@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 from joinery.adapters.conversations import controlling
+from joinery.adapters.dashboard.frames import in_words
+from joinery.adapters.logs import is_json
 from joinery.adapters.plain_values import Blobs, encode
 from joinery.adapters.process import Process
 from joinery.adapters.scaling_record import DecisionTeller
@@ -84,8 +86,17 @@ class Attendance:
     def saw(self, now_ns: int, fact: Fact, made: list[Order]) -> None:
         """What the machine was told, and what it made of it."""
         self._teller.saw(now_ns, fact, made)
-        if isinstance(fact, Received) and isinstance(fact.message, ClusterReport) and made:
-            log.info("%s: decision %s", self._address, json.dumps(encode(self.machine.last_decision, Blobs())))
+        if (
+            isinstance(fact, Received)
+            and isinstance(fact.message, ClusterReport)
+            and made
+            and self.machine.last_decision
+        ):
+            decision = encode(self.machine.last_decision, Blobs())
+            text = in_words(self.machine.last_decision) if is_json() else f"decision {json.dumps(decision)}"
+            query = self._address.partition("-gateway.")[0]
+            told = {"event": "Decided", "query": query, "gateway": self._address, "decision": decision}
+            log.info("%s: %s", self._address, text, extra={"told": told})
         if isinstance(fact, Connected | Disconnected) and fact.peer == GATEWAY:
             self.is_connected = isinstance(fact, Connected)
             self.connections += self.is_connected
