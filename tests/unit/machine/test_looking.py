@@ -125,12 +125,11 @@ def test_a_group_without_an_owner_that_is_served_moves(driver: Driver) -> None:
 
 
 def test_what_is_under_way_is_kept_for_as_many_messages_as_were_not_joined(driver: Driver) -> None:
-    for sequence in range(5):
-        driver.push(A, sequence, (key_in(0), 1))
-        driver.durable()
-        driver.tick(SECOND // 100)
-        hand = driver.machine.workforce.hands[W0]
-        assert hand.outstanding == len(hand.under_way) > 0
-        for _ in range(hand.outstanding):
-            driver.say(PEER0, messages.Credit(1))
-        assert not hand.under_way
+    driver.push(A, 0, (key_in(0), 1))
+    driver.durable()
+    driver.tick(SECOND // 100)
+    hand = driver.machine.workforce.hands[W0]
+    assert 2 == hand.outstanding == len(hand.under_way)
+    for _ in range(3):  # one more than there are: a worker that counts otherwise does no harm
+        driver.say(PEER0, messages.Credit(1))
+    assert not hand.under_way
