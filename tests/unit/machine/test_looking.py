@@ -2,9 +2,11 @@
 
 import pytest
 
+from joinery.adapters.dashboard import Film
 from joinery.elastic.beta import BetaRule, decide_degree
 from joinery.elastic.classify import Thresholds, classify_all
 from joinery.elastic.load import GroupLoad, LoadReport
+from joinery.gateway.dashboard import sight_of
 from joinery.machine import facts, messages
 from joinery.machine.looking import KEPT
 from joinery.machine.messages import Decided, Look, Looked, RecordPlace, Station
@@ -48,6 +50,15 @@ def test_who_looks_sees_the_overview_the_spec_and_what_was_decided(driver: Drive
     found = looked(driver)
     assert (1, driver.spec, [decided()], None) == (found.term, found.spec, list(found.decisions), found.place)
     assert [W0, W1] == [one.worker for one in found.view.workers]
+
+
+def test_the_dashboard_of_a_gateway_shows_the_operators_words(driver: Driver) -> None:
+    assert None is Film("orders", "gateway").add(sight_of(driver.machine, 5))["decision"]
+    driver.say(OPERATOR, decided(6 * SECOND))
+    driver.say(OPERATOR, decided(8 * SECOND, occupancy=0.2))
+    frame = Film("orders", "gateway").add(sight_of(driver.machine, 9 * SECOND))
+    assert "keep 1: 0 suppliers < 1 (held back by min)" == frame["decision"]
+    assert {"at": 6.0, "text": "1 more: 1 suppliers > 0.5 x 0 consumers"} == frame["change"]
 
 
 def test_a_look_changes_nothing(driver: Driver) -> None:
