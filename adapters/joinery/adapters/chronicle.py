@@ -46,8 +46,9 @@ class Chronicle:
             logs.tell(f"decided: {fact.message.words()}", event="Decided")
         if self._gateway is not None:
             self._happened(self._gateway)
-        if orders and isinstance(orders[-1], Stop):
-            logs.tell(f"stops: {orders[-1].because}", event="Stops")
+        for order in orders:
+            if isinstance(order, Stop):
+                logs.tell(f"stops: {order.because}", event="Stops")
 
     def _connection(self, fact: Connected | Disconnected) -> None:
         if fact.peer in _DIALLED:

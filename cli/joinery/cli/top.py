@@ -57,7 +57,7 @@ def top(
     name, address = place_of(query, gateway)
     console = Console(soft_wrap=True, highlight=False)
     is_live = console.is_terminal and not once and not as_json
-    show = _Show(name, console, as_json=as_json, is_whole=once)
+    show = Show(name, console, as_json=as_json, is_whole=once)
     try:
         with Asker(address, tls) as asker:
             if not is_live:
@@ -85,7 +85,7 @@ def _has_ended(query: str) -> bool:
     return False
 
 
-def _look_on(asker: Asker, show: "_Show", wait_s: float, every_s: float, *, once: bool) -> None:
+def _look_on(asker: Asker, show: "Show", wait_s: float, every_s: float, *, once: bool) -> None:
     first = asker.look(wait_s)
     if once:  # a rate and a delay are of the time between two looks
         time.sleep(min(every_s, 1.0))
@@ -98,7 +98,7 @@ def _look_on(asker: Asker, show: "_Show", wait_s: float, every_s: float, *, once
         show.show(asker.look(wait_s))
 
 
-class _Show:
+class Show:
     """How it is shown."""
 
     def __init__(self, name: str, console: Console, *, as_json: bool, is_whole: bool) -> None:

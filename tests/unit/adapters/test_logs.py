@@ -11,7 +11,7 @@ import pytest
 from joinery.adapters import logs
 from joinery.adapters.chronicle import Chronicle
 from joinery.machine import facts, messages
-from joinery.machine.orders import Stop
+from joinery.machine.orders import Stop, WakeAt
 from joinery.model.ids import COLLECTOR, GATEWAY, OPERATOR
 from tests.unit.machine.building import hello
 from tests.unit.machine.test_gateway import PEER0, W0, Driver
@@ -130,7 +130,7 @@ def test_connections_that_a_process_dials_and_its_end_are_told() -> None:
     chronicle = Chronicle(Driver().machine)
     for fact in (facts.Connected(GATEWAY), facts.Disconnected(COLLECTOR), facts.Connected(OPERATOR)):
         chronicle.saw(0, fact, [])
-    chronicle.saw(0, facts.Received(GATEWAY, messages.Finished()), [Stop("the query has ended")])
+    chronicle.saw(0, facts.Received(GATEWAY, messages.Finished()), [Stop("the query has ended"), WakeAt(7)])
     assert [
         "connected to the gateway", "the connection to the collector is gone", "stops: the query has ended",
     ] == [line["message"] for line in lines(out)]  # fmt: skip

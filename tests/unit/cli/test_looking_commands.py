@@ -13,7 +13,7 @@ from joinery.adapters.dashboard import Film
 from joinery.adapters.scaling_record import NAME
 from joinery.cli.main import app
 from joinery.cli.progress import Progress
-from joinery.cli.top import picture, sight_of
+from joinery.cli.top import Show, picture, sight_of
 from joinery.cli.where import as_plain, is_over, story
 from joinery.elastic.load import Role
 from joinery.machine.messages import GroupPlace, Looked, Overview, RecordPlace, Station, StreamView, WorkerView
@@ -190,3 +190,13 @@ def test_a_sweep_needs_decisions_and_a_plot_a_sweep(tmp_path: Path) -> None:
     assert "0 decisions, 0 equal" in RUN.invoke(app, words).stdout
     assert 2 == RUN.invoke(app, [*words, "--sweep", "beta=0.2"]).exit_code
     assert "found no --sweep" in RUN.invoke(app, [*words, "--plot", str(tmp_path / "x.png")]).stderr
+
+
+def test_top_in_a_pipe_is_a_line_for_each_look() -> None:
+    out, one = StringIO(), looked()
+    show = Show("orders", Console(file=out, width=200), as_json=False, is_whole=False)
+    show.before(one)
+    show.show(replace(one, view=replace(one.view, at_ns=one.view.at_ns + 10**9)))
+    (line,) = out.getvalue().splitlines()
+    assert "  100 rows/s  0 results  1 worker" in line
+    assert 2 == show.seen
