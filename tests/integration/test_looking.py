@@ -14,10 +14,16 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from joinery.adapters.embedded_redis import EmbeddedRedis
+from joinery.adapters.security import PLAIN
 from joinery.adapters.settings import free_port
 from joinery.cli.main import app
-from joinery.cli.query_file import name_of
+from joinery.cli.query_file import name_of, read_query
 from joinery.client import connect
+from joinery.operator.attendance import Attendance
+from tests.integration.test_http_probes import answers
+from tests.integration.test_metrics import first_frame
+from tests.support.pods import Pods
 from tests.support.running import command, frame, write_query
 
 SCALING = {"max": 2, "scaleDown": {"stabilization": "1h"}}
@@ -124,3 +130,21 @@ def logged(log: Path, query: Path) -> None:
     assert {"worker-0"} == {one["worker"] for one in lines if one["component"] == "worker"}
     assert {"WorkerJoined", "Connected", "Stops"} <= {one.get("event") for one in lines}
     assert len(lines) < 60  # a few for each process, none for a record
+
+
+def test_the_operator_tells_the_gateway_its_decisions_and_the_dashboard_has_them_in_words(folder: Path) -> None:
+    """The operator's own connection to a gateway as it runs in a pod."""
+    query = write_query(folder, replicas=1, epochs={"reorganization": "400ms"})
+    with EmbeddedRedis() as redis, Pods(query, redis.url) as pods:
+        pods.start("gateway", "collector", "worker-0")
+        until(lambda: answers(pods.http["gateway"], "/readyz")[0] == 200)
+        until(lambda: first_frame(pods.http["gateway"])["state"] == "running")
+        assert None is first_frame(pods.http["gateway"])["decision"]
+        attended = Attendance(pods.gateway, read_query(query), 1, PLAIN, lambda: None)
+        try:
+            words = until(lambda: first_frame(pods.http["gateway"]).get("decision"))
+        finally:
+            attended.close()
+        assert attended.last_decision is not None
+        assert words.startswith("keep 1: 0 suppliers < 1 (held back by min)")
+        assert "1 of 1 ready, 0 suppliers, 1 consumer" in told("explain", "--gateway", pods.gateway)
