@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from joinery.machine.facts import BatchJoined, Fact, StateMeasured
+from joinery.machine.facts import BatchJoined, BatchTaken, Fact, StateMeasured
 from joinery.machine.orders import JoinBatch, ModuleOrder
 from joinery.model.spec import JoinQuerySpec
 
@@ -43,7 +43,7 @@ def paced(perform: Perform, speed: Speed) -> Perform:
             return
         begun = time.perf_counter_ns()
         for fact in perform(order):
-            if isinstance(fact, BatchJoined) and fact.last:
+            if isinstance(fact, BatchTaken) or (isinstance(fact, BatchJoined) and fact.last):
                 _wait(begun, fact.comparisons, speed())
                 fact = replace(fact, busy_ns=time.perf_counter_ns() - begun)
             yield fact
