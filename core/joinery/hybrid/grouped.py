@@ -4,8 +4,8 @@ A group is placed on one worker, and so are its segments: none reaches over two 
 ranges of keys, or classes of hashes by bits that did not choose the group.
 
 Rule 1: a segment is called by its group and its place there (`number`), so a group that is cut anew renames nobody else.
-Rule 2: a refresh leaves a group's cut as it is while it fits: no key above it, and no segment that has grown above
-2 theta. Keys above the old range get slots and segments of their own behind the old ones; what came before stays.
+Rule 2: a refresh leaves a group's cut as it is while it fits: no key below it, and no segment that has grown above
+3 theta. Keys above the old range get slots and segments of their own behind the old ones; what came before stays.
 """
 
 from collections.abc import Sequence
@@ -142,10 +142,10 @@ def kept_segments(cut: Cut, before: Cut) -> NDArray[np.bool_]:
     if isinstance(cut, HashCut) or isinstance(before, HashCut):
         same[:] = cut.same_as(before)
         return same
-    shared = before.slots.size
+    shared = _used_slots(before)
     if not before.segments or (cut.low, cut.shift) != (before.low, before.shift) or shared > cut.slots.size:
         return same
-    if np.array_equal(cut.slots[:shared], before.slots):
+    if np.array_equal(cut.slots[:shared], before.slots[:shared]):
         same[: before.segments] = True
     return same
 
@@ -156,18 +156,23 @@ def _grown(before: RangeCut, words: I64Array, row_bytes: I64Array, theta: int) -
         return before
     if not before.segments or int(words.min()) < before.low:
         return None
-    # the last slot of the old range may reach above its greatest key: whatever falls there stays in its segment
-    covered = before.low + (before.slots.size << before.shift)
-    top = int(words.max())
+    # the slot of the greatest key may reach above it: whatever falls there stays in its segment
+    used, top = _used_slots(before), int(words.max())
+    covered = before.low + (used << before.shift)
     if top < covered:
         return RangeCut(before.low, max(before.high, top), before.shift, before.slots, before.segments)
     behind = words >= covered
     place = (words[behind] - covered) >> min(before.shift, 63)
-    if before.slots.size + int(place.max()) >= SLOTS_MAX:
+    if used + int(place.max()) >= SLOTS_MAX:
         return None
     more, count = clustered(np.bincount(place, row_bytes[behind]).astype(np.int64), theta)
-    slots = np.concatenate([before.slots, more + np.int32(before.segments)]).astype(np.int32)
+    slots = np.concatenate([before.slots[:used], more + np.int32(before.segments)]).astype(np.int32)
     return RangeCut(before.low, top, before.shift, slots, before.segments + count)
+
+
+def _used_slots(cut: RangeCut) -> int:
+    """Slots up to that of the greatest key; those behind it are there because their number is a power of two."""
+    return ((cut.high - cut.low) >> cut.shift) + 1 if cut.segments else 0
 
 
 def _fits(cut: Cut, words: I64Array, hashes: U64Array, row_bytes: I64Array, theta: int) -> bool:
@@ -179,7 +184,7 @@ def _fits(cut: Cut, words: I64Array, hashes: U64Array, row_bytes: I64Array, thet
     wanted = max(1, -(-int(row_bytes.sum()) // theta))
     if cut.segments > CROWDED * wanted:
         return False
-    return all(np.unique(words[of == large]).size == 1 for large in np.flatnonzero(sizes > 2 * theta))
+    return all(np.unique(words[of == large]).size == 1 for large in np.flatnonzero(sizes > 3 * theta))
 
 
 @njit(cache=True, nogil=True)
