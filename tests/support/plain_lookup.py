@@ -31,7 +31,7 @@ def cut_table(table: pa.Table, spec: JoinQuerySpec, files: SegmentFiles) -> int:
     told = []
     for group in marked[GROUP].unique().to_pylist():
         own = marked.filter(pa.compute.equal(marked[GROUP], group))
-        told += cut_group(task, (pa.scalar(group, pa.int32()),), own).to_pylist()
+        told += cut_group(task, group, own)
     relation = relation_from(told, task)
     if newest and is_same(relation, files.relation(newest)):
         return newest

@@ -5,8 +5,8 @@ from typing import Any
 
 from joinery.adapters.conversations import Conversation
 from joinery.adapters.http_probes import Missing, Probes
-from joinery.adapters.lookups import Lookups
 from joinery.adapters.links import Dialer, Listener
+from joinery.adapters.lookups import Lookups
 from joinery.adapters.pressure import UNSENT_BYTES
 from joinery.adapters.security import PLAIN, Security
 from joinery.adapters.shell import Machine, ModuleRunner, Recorder, Shell, StoreRunner

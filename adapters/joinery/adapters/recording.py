@@ -126,7 +126,7 @@ def forget_recording(folder: Path) -> None:
 def read_tables(folder: Path) -> dict[int, int]:
     """Version of the stored table by the record that tells it; empty: there is no table."""
     path = folder / _TABLES
-    return {record: version for record, version in json.loads(path.read_text())} if path.is_file() else {}
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
 def _last_recorded(folder: Path, form: StreamFormat) -> RecordNo:

@@ -1,6 +1,6 @@
 """The lookup application of a run on this machine, and the folder of its segments.
 
-With a folder for the run's state the segments lie in it: versions that the log names must be there when the run goes on.
+With a folder for the run's state the segments lie in it: versions that the log names must be there when it goes on.
 """
 
 import os

@@ -3,7 +3,7 @@
 A group is placed on one worker, and so are its segments: none reaches over two groups. Inside a group segments are
 ranges of keys, or classes of hashes by bits that did not choose the group.
 
-Rule 1: a segment is called by its group and its place there (`number`), so a group that is cut anew renames nobody else.
+Rule 1: a segment is called by its group and its place there (`number`), so a group that is cut anew renames no other.
 Rule 2: a refresh leaves a group's cut as it is while it fits: no key below it, and no segment that has grown above
 3 theta. Keys above the old range get slots and segments of their own behind the old ones; what came before stays.
 """
@@ -123,9 +123,7 @@ def segments_within(cut: Cut, words: I64Array, hashes: U64Array) -> I32Array:
     return out
 
 
-def group_cut(
-    kind: str, words: I64Array, hashes: U64Array, row_bytes: I64Array, theta: int, before: Cut | None
-) -> Cut:
+def group_cut(kind: str, words: I64Array, hashes: U64Array, row_bytes: I64Array, theta: int, before: Cut | None) -> Cut:
     """How the rows of one group are cut: as before if that still fits (rule 2), else anew."""
     if before is not None:
         kept = _grown(before, words, row_bytes, theta) if isinstance(before, RangeCut) else before

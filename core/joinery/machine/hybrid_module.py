@@ -8,7 +8,7 @@ Rule 1: a message without a version has no rows. Another is taken when its versi
         wait.
 Rule 2: results of a message are told when none of its rows waits any more, in the order of the messages.
 Rule 3: a group has no state that must survive. Its increments tell a tag and its marks: a tag counts only when it is
-        committed, and then no row up to it waits (ADR 0020). What was not told is in the log, and is joined again.
+        committed, and then no row up to it waits (ADR 0012). What was not told is in the log, and is joined again.
 """
 
 from collections import deque

@@ -77,11 +77,11 @@ def _columns(spec: "JoinQuerySpec") -> Iterator[Complaint]:
         if _column(part, table.name) == VERSION:
             wanted = f"a column of the table, which {VERSION} is not"
             yield Complaint(f"spec.join.on[{place}]", VERSION, wanted, "choose another key")
-    if table.table is not None and table.table.cut == "range":
-        if len(spec.join.on) > 1 or any(kind is None or kind.family not in _ONE_WORD for kind in kinds):
-            found = f"range with the key {', '.join(str(kind) for kind in kinds[::2])}"
-            wanted = "a key that is one integer: others have no order here"
-            yield Complaint("spec.streams[1].table.cut", found, wanted, "write hash, or leave it out")
+    is_word = len(spec.join.on) == 1 and all(kind is not None and kind.family in _ONE_WORD for kind in kinds)
+    if table.table is not None and table.table.cut == "range" and not is_word:
+        found = f"range with the key {', '.join(str(kind) for kind in kinds[::2])}"
+        wanted = "a key that is one integer: others have no order here"
+        yield Complaint("spec.streams[1].table.cut", found, wanted, "write hash, or leave it out")
     if spec.join.where is not None and (table.name, VERSION) in _asked(spec):
         wanted = "a condition on rows: the version is known when they have met"
         yield Complaint("spec.join.where", f"{table.name}.{VERSION}", wanted, "ask for it in filter")

@@ -1,10 +1,10 @@
-"""What a query with a stored table must give, from the recorded rows and the versions alone: `joinery verify` asks this.
+"""What a query with a stored table must give, from recorded rows and versions alone: `joinery verify` asks this.
 
 It shares no code with the hybrid join: no segments, no hashing, no waiting. Rows and a whole version of the table meet
 in Arrow's own join.
 
-Rule 1: a row meets the version that was in force at its record: the last entry of an earlier record. Late rows meet none.
-Rule 2: a null in a key meets nothing. `where` is part of the meeting: a left join keeps a row whose partners it refuses.
+Rule 1: a row meets the version in force at its record: the last entry of an earlier record. Late rows meet none.
+Rule 2: a null in a key meets nothing. `where` is part of the meeting: a left join keeps a row that it leaves alone.
 Rule 3: every result carries its version, also of a row without a partner.
 """
 

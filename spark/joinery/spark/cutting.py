@@ -39,8 +39,6 @@ from joinery.partition.hashing import groups_of
 from joinery.spark.segment_files import SegmentFiles, write_whole
 
 GROUP: Final = "__joinery_group"
-MADE: Final = "group int, low long, high long, shift long, segments long, slots binary, sizes binary, stamps binary"
-"""What a task tells of its group, as Spark writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +108,9 @@ def with_groups(task: Task, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
         yield made if keyed is None else made.filter(pa.array(keyed))
 
 
-def cut_group(task: Task, key: tuple[pa.Scalar], table: pa.Table) -> pa.Table:
+def cut_group(task: Task, group: int, table: pa.Table) -> list[dict[str, Any]]:
     """One group: cut, sorted, compared with the version before, and written where it differs."""
-    plan, group = _plan(task.spec), int(key[0].as_py())
+    plan = _plan(task.spec)
     form, kind, theta = stored_form(plan), kind_of(plan), 1 if plan.table is None else plan.table.theta
     rows = _one_batch(form, table.drop_columns([GROUP]))
     hashes, words, _ = form.key.digest(rows)
@@ -169,14 +167,11 @@ def _written(task: Task, number: int, rows: pa.RecordBatch, old_stamp: int | Non
     return task.version
 
 
-def _told(group: int, cut: Cut, sizes: I64Array, stamps: I64Array) -> pa.Table:
+def _told(group: int, cut: Cut, sizes: I64Array, stamps: I64Array) -> list[dict[str, Any]]:
     bounds = cut if isinstance(cut, RangeCut) else EMPTY
-    values = [group, bounds.low, bounds.high, bounds.shift, cut.segments]
-    blobs = [bounds.slots.astype(np.int32).tobytes(), sizes.tobytes(), stamps.tobytes()]
-    kinds = [pa.int32(), *[pa.int64()] * 4, *[pa.binary()] * 3]
-    names = [field.split()[0] for field in MADE.split(", ")]
-    columns = [pa.array([value], kind) for value, kind in zip([*values, *blobs], kinds, strict=True)]
-    return pa.table(columns, names)
+    blobs = {"slots": bounds.slots.astype(np.int32).tobytes(), "sizes": sizes.tobytes(), "stamps": stamps.tobytes()}
+    whole = {"group": group, "low": bounds.low, "high": bounds.high, "shift": bounds.shift, "segments": cut.segments}
+    return [{**whole, **blobs}]
 
 
 def _cut_of(row: Mapping[str, Any]) -> Cut:

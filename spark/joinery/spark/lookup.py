@@ -43,9 +43,7 @@ _PEERS: Final = 64
 
 def serve(files: SegmentFiles, address: str, security: Security) -> tuple[grpc.Server, int]:
     """Answer questions from what lies in the folder; the server and its port."""
-    server = grpc.server(
-        ThreadPoolExecutor(_PEERS, "lookup"), options=(*UNBOUNDED_OPTIONS, ("grpc.so_reuseport", 0))
-    )
+    server = grpc.server(ThreadPoolExecutor(_PEERS, "lookup"), options=(*UNBOUNDED_OPTIONS, ("grpc.so_reuseport", 0)))
 
     def look(questions: Iterator[wire.Question], context: Any) -> Iterator[wire.Answer]:
         security.admit(context, is_for_clients=False)

@@ -1,27 +1,21 @@
-"""The Spark job that cuts a stored table into segments (`cutting`), as a data source: Arrow on both sides, no pandas.
+"""The Spark job that cuts a stored table into segments (`cutting`): Arrow all the way, without pandas.
 
-Written to, it divides the table's rows over partition-groups: a task writes a file for each group (`spill`). Read from,
-it cuts every group and writes its segments: a task has some of the groups, and tells a row for each.
+First the table is written to a data source of ours, whose tasks divide the rows over partition-groups: a file for each
+group (`spill`). Then other tasks take some of the groups each, cut them, and write their segments.
 """
 
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceArrowWriter,
-    DataSourceReader,
-    InputPartition,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from joinery.hybrid.segments import Relation
@@ -29,7 +23,7 @@ from joinery.join.plan import JoinPlan
 from joinery.machine.hybrid_module import TABLE
 from joinery.model.errors import UserMustAct, require
 from joinery.model.spec import JoinQuerySpec
-from joinery.spark.cutting import GROUP, MADE, Task, cut_group, relation_from, stored_form, task_of, with_groups
+from joinery.spark.cutting import GROUP, Task, cut_group, relation_from, stored_form, task_of, with_groups
 from joinery.spark.schemas import check_frame
 from joinery.spark.segment_files import SegmentFiles
 
@@ -56,34 +50,29 @@ def cut_version(frame: DataFrame, spec: JoinQuerySpec, files: SegmentFiles, vers
     """Cut the table as it is now: its segments are written, and this is how it is cut."""
     spark, task = frame.sparkSession, task_of(spec, files, version, before)
     spark.dataSource.register(SegmentSource)
-    slots = max(1, min(spec.partitions, spark.sparkContext.defaultParallelism))
-    options = {
-        "spec": task.spec, "folder": task.folder, "version": str(version), "before": str(before), "slots": str(slots),
-    }  # fmt: skip
+    options = {"spec": task.spec, "folder": task.folder, "version": str(version), "before": str(before)}
     spill = _spill(task)
     shutil.rmtree(spill, ignore_errors=True)
     spill.mkdir(parents=True)
     frame.write.format(FORMAT).options(**options).mode("append").save()
-    told = spark.read.format(FORMAT).options(**options).load().collect()
+    context = spark.sparkContext
+    groups = sorted({int(path.stem) for path in spill.glob("[!.]*/*.arrows")})
+    slots = max(1, min(len(groups), context.defaultParallelism))
+    shares = [tuple(groups[slot::slots]) for slot in range(slots)]
+    told = context.parallelize(shares, slots).flatMap(partial(cut_groups, task)).collect()
     shutil.rmtree(spill, ignore_errors=True)
-    return relation_from((row.asDict() for row in told), task)
+    return relation_from(told, task)
 
 
 class SegmentSource(DataSource):
-    """Options: those of a `Task`, and how many tasks cut (slots)."""
+    """Where the rows of a table are divided over groups; options: those of a `Task`."""
 
     @classmethod
     def name(cls) -> str:
         return FORMAT
 
-    def schema(self) -> str:
-        return MADE
-
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
         return GroupWriter(self._task)
-
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-        return GroupCutter(self._task, int(self.options["slots"]))
 
     @property
     def _task(self) -> Task:
@@ -122,30 +111,13 @@ class GroupWriter(DataSourceArrowWriter):
         return WriterCommitMessage()
 
 
-@dataclass
-class Share(InputPartition):
-    """The groups of one task."""
-
-    groups: tuple[int, ...]
-
-
-class GroupCutter(DataSourceReader):
-    """Cuts groups."""
-
-    def __init__(self, task: Task, slots: int) -> None:
-        self._task, self._slots = task, slots
-
-    def partitions(self) -> list[InputPartition]:
-        """The groups that have rows, divided over the slots."""
-        groups = sorted({int(path.stem) for path in _spill(self._task).glob("[!.]*/*.arrows")})
-        return [Share(tuple(groups[slot :: self._slots])) for slot in range(self._slots)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What became of each group, in an executor."""
-        require(isinstance(partition, Share), "groups are cut by shares")
-        for group in partition.groups:  # type: ignore[attr-defined]
-            parts = [_read(path) for path in sorted(_spill(self._task).glob(f"[!.]*/{group}.arrows"))]
-            yield from cut_group(self._task, (pa.scalar(group),), pa.concat_tables(parts)).to_batches()
+def cut_groups(task: Task, groups: tuple[int, ...]) -> list[dict[str, Any]]:
+    """What became of some groups, in an executor."""
+    told = []
+    for group in groups:
+        parts = [_read(path) for path in sorted(_spill(task).glob(f"[!.]*/{group}.arrows"))]
+        told += cut_group(task, group, pa.concat_tables(parts))
+    return told
 
 
 def _spill(task: Task) -> Path:

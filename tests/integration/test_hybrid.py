@@ -1,0 +1,84 @@
+"""A query with a stored table as real processes: exact, whoever is killed, and whatever becomes of the table.
+
+The lookup application is the one without Spark (`support.plain_lookup`): the same server and the same cutting. With
+Spark: `test_examples`, `tests/spark/test_lookup.py`.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from joinery.adapters.recording import read_tables
+from joinery.cli.checking import verify_output
+from joinery.cli.local_table import LocalTable
+from joinery.cli.query_file import read_query
+from joinery.client import connect
+from tests.support.running import running
+from tests.support.tables import PATIENCE_S, sales, until, write_query, write_table
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _plain_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    real = LocalTable.command
+
+    def command(self: LocalTable, parent: int) -> list[str]:
+        return ["tests.support.plain_lookup" if one == "joinery.spark.lookup" else one for one in real(self, parent)]
+
+    monkeypatch.setattr(LocalTable, "command", command)
+
+
+def test_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp_path: Path) -> None:
+    query, record = write_query(tmp_path), tmp_path / "recorded"
+    write_table(tmp_path, 2000, "old")
+    with running(query, record=record) as run, connect(run.gateway) as client:
+        begun, pushed = client.producer("sales", "till"), 0
+
+        def push(batches: int) -> None:
+            nonlocal pushed
+            for _ in range(batches):
+                begun.push(sales(pushed))
+                pushed += 500
+                run.attend(lambda _: None)
+
+        def recorded() -> bool:
+            return run.progress.last is not None and run.progress.last.streams[0].rows >= pushed
+
+        push(4)
+        until(run, recorded)
+        os.kill(run.pids["worker-0"], signal.SIGKILL)
+        push(4)
+        write_table(tmp_path, 2500, "new")
+        until(run, lambda: 2 in read_tables(record).values())
+        push(4)
+        os.kill(run.pids["lookup"], signal.SIGKILL)
+        push(4)
+        os.kill(run.pids["worker-1"], signal.SIGKILL)
+        until(run, recorded)
+        push(2)
+        begun.end()
+        assert run.wait(lambda _: None), run.failed
+    told: list[str] = []
+    assert 0 == verify_output(query, read_query(query), record, told.append), told
+    assert "missing 0, extra 0, duplicate 0" in told[-1]
+    versions = pq.read_table(tmp_path / "out.parquet").column("items_version")
+    assert {1, 2} <= set(versions.unique().to_pylist())
+
+
+def test_a_table_that_does_not_fit_is_told_before_any_row_is_joined(tmp_path: Path) -> None:
+    query = write_query(tmp_path)
+    pq.write_table(pa.table({"id": ["a"], "name": ["b"]}), tmp_path / "items" / "part-0.parquet")
+    with running(query) as run:
+        end = time.monotonic() + PATIENCE_S
+        while run.failed is None and time.monotonic() < end:
+            run.attend(lambda _: None)
+            time.sleep(0.05)
+        assert run.failed is not None
+        assert "lookup" in run.failed
