@@ -6,10 +6,8 @@ Spark: `test_examples`, `tests/spark/test_lookup.py`.
 
 import os
 import signal
-import time
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,7 +17,7 @@ from joinery.cli.local_table import LocalTable
 from joinery.cli.query_file import read_query
 from joinery.client import connect
 from tests.support.running import running
-from tests.support.tables import PATIENCE_S, sales, until, write_query, write_table
+from tests.support.tables import sales, until, write_query, write_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,15 +68,3 @@ def test_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp
     assert "missing 0, extra 0, duplicate 0" in told[-1]
     versions = pq.read_table(tmp_path / "out.parquet").column("items_version")
     assert {1, 2} <= set(versions.unique().to_pylist())
-
-
-def test_a_table_that_does_not_fit_is_told_before_any_row_is_joined(tmp_path: Path) -> None:
-    query = write_query(tmp_path)
-    pq.write_table(pa.table({"id": ["a"], "name": ["b"]}), tmp_path / "items" / "part-0.parquet")
-    with running(query) as run:
-        end = time.monotonic() + PATIENCE_S
-        while run.failed is None and time.monotonic() < end:
-            run.attend(lambda _: None)
-            time.sleep(0.05)
-        assert run.failed is not None
-        assert "lookup" in run.failed

@@ -83,7 +83,10 @@ class Deferred:
 
     def look(self, now_ns: int) -> list[Order]:
         """Rows may have waited for long enough."""
-        if not self._look_ns or now_ns < min(self._next_look_ns, now_ns + self._look_ns):
+        if not self._look_ns:
+            return []
+        self._next_look_ns = min(self._next_look_ns, now_ns + self._look_ns)  # the clock may be set back
+        if now_ns < self._next_look_ns:
             return []
         self._next_look_ns = now_ns + self._look_ns
         return [LookAfterWaiting(now_ns)]

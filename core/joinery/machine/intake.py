@@ -163,7 +163,8 @@ class Intake:
 
     def _would_rise(self, now_ns: int) -> bool:
         """Whether a watermark would rise by itself: with the clock, or because the lateness was made smaller."""
-        by_clock = any(form.time_column is None for form in self.plan.formats)
+        clocks = zip(self.plan.formats, self.head.clocks, strict=True)
+        by_clock = any(form.time_column is None and not clock.ended for form, clock in clocks)
         if by_clock and now_ns - self._told_ns >= self._quiet_ns:
             return True
         return any(clock.recorded().watermark > clock.watermark for clock in self.head.clocks)
@@ -320,10 +321,9 @@ def _latest(tuples: list[TupleBatch]) -> int:
 
 def first_head(spec: JoinQuerySpec) -> Head:
     """What the first record builds on."""
-    clocks = tuple(StreamClock(stream.lateness) for stream in spec.streams)
-    clocks = tuple(
-        clock if stream.table is None else clock.end() for clock, stream in zip(clocks, spec.streams, strict=True)
-    )  # nobody waits for the rows of a stored table
+    begun = [(StreamClock(stream.lateness), stream.table) for stream in spec.streams]
+    # nobody waits for the rows of a stored table
+    clocks = tuple(clock if table is None else clock.end().recorded() for clock, table in begun)
     counts = (0,) * len(clocks) if spec.has_count_window else ()
     return Head(RecordNo(0), clocks, (0,) * len(clocks), idle_timeout_ns(spec), counts=counts)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from joinery.join.plan import JoinPlan, JoinType
-from joinery.model.errors import UserMustAct, require
+from joinery.model.errors import UserMustAct
 from joinery.model.expression_arrow import Predicate
 from joinery.model.spec_table import VERSION
 from joinery.model.tuples import I64Array
@@ -28,7 +28,8 @@ def table_truth(
     plan: JoinPlan, stream: RecordedStream, entries: Sequence[tuple[int, int]], tables: Mapping[int, pa.Table]
 ) -> Iterator[pa.Table]:
     """Every result row, in pieces. `entries`: record and version of each change of the table, in their order."""
-    require(stream.records is not None, "a row's version depends on its record")
+    if stream.records is None:
+        raise ValueError("a row's version depends on its record")
     records, versions = (np.array(column, np.int64) for column in zip(*entries, strict=True))
     at = np.searchsorted(records, stream.records, side="left") - 1
     for place, version in enumerate(versions.tolist()):
