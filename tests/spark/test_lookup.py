@@ -50,7 +50,7 @@ def test_the_table_is_cut_and_a_refresh_writes_only_what_changed(spark: SparkSes
     pq.write_table(more, tmp_path / "items" / "part-1.parquet")
     assert 2 == segmenter.look()
     before, after = files.relation(1), files.relation(2)
-    assert int((after.stamps == 1).sum()) > 0.8 * before.cut.segments
+    assert int((after.stamps == 1).sum()) >= before.cut.segments // 2, "only the last segment of a group got new keys"
     assert 2340 == rows_of(files, 2, schema).total()
     files.forget(2)
     assert [2] == files.versions()

@@ -70,7 +70,8 @@ class RecordingLog:
         head, records = self._log.read()
         self._ended |= {stream for stream, clock in enumerate(head.clocks) if clock.ended}
         self._changes = head.changes
-        self._tables |= read_tables(self._folder) | {one.record: one.version for one in head.tables}
+        self._tables |= read_tables(self._folder)
+        self._tables.update((int(one.record), one.version) for one in head.tables)
         for number, record in records:
             self._keep(number, record, is_new=number >= head.next_record)
         return head, records
@@ -103,8 +104,8 @@ class RecordingLog:
                 self._next[stream] = RecordNo(number + 1)
         if is_new:
             self._changes += record.changes()
-        if told := {entry.record: entry.version for entry in record.entries if isinstance(entry, TableVersion)}:
-            self._tables |= told
+        if tables := [entry for entry in record.entries if isinstance(entry, TableVersion)]:
+            self._tables.update((int(one.record), one.version) for one in tables)
             (self._folder / _TABLES).write_text(json.dumps(sorted(self._tables.items())))
         self._ended |= {entry.stream for entry in record.entries if isinstance(entry, StreamEnded)}
         if len(self._ended) == self._plan.streams:

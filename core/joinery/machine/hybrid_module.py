@@ -26,6 +26,7 @@ from joinery.join.plan import JoinPlan
 from joinery.join.results import Kind as PartKind
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
+from joinery.machine import result_rows
 from joinery.machine.arrivals import arrivals_of
 from joinery.machine.facts import (
     BatchJoined,
@@ -53,12 +54,14 @@ from joinery.model.errors import require
 from joinery.model.ids import GroupId, RecordNo
 from joinery.model.spec_table import BLOCK_BYTES, VERSION, TableSpec
 from joinery.model.time import DEAD, FOREVER
-from joinery.model.tuples import TupleBatch
+from joinery.model.tuples import I64Array, TupleBatch
 from joinery.partition.hashing import groups_of
 from joinery.partition.keys import equal_keys
 from joinery.window.sliding import Marks
 
 STREAM, TABLE = 0, 1
+PART_BYTES = 1 << 24
+"""About how much one part of a message's results holds."""
 KEPT_VERSIONS = 2
 """Versions that are known without a row that waits: the newest, and one for groups that are a little behind."""
 
@@ -188,6 +191,8 @@ class HybridModule:
 
     def _retire(self, newest: int) -> None:
         """Forget versions for which nobody waits; one that is named again is asked for again."""
+        if len(self._join.versions) <= KEPT_VERSIONS:
+            return
         older = [version for version in self._join.idle_versions if version < newest]
         for version in older[: -(KEPT_VERSIONS - 1)]:
             self._join.retire(version)
@@ -211,43 +216,33 @@ class HybridModule:
         while self._open and (oldest is None or self._first < oldest):
             done = self._open.popleft()
             self._first += 1
-            parts = tuple(done.parts)
+            parts = _few(done.parts)
             yield BatchJoined(done.exchange, parts, last=True, arrivals=arrivals_of(parts, done.exchange))
 
     # --- results
 
     def _keep(self, joined: Joined) -> None:
         """Result rows as they leave, each with the message in which its stream row came."""
-        tags = joined.tags
-        if tags.size and tags[0] == tags[-1] and (tags == tags[0]).all():
-            self._open[int(tags[0]) - self._first].parts += self._shown(joined)
-            return
-        order = np.argsort(tags, kind="stable")
-        edges = np.flatnonzero(np.diff(tags[order], prepend=-1))
-        for start, stop in zip(edges.tolist(), [*edges[1:].tolist(), tags.size], strict=True):
-            chosen = order[start:stop]
-            own = Joined(
-                joined.stream.take(chosen), joined.relation.take(pa.array(chosen)), joined.versions[chosen],
-                tags[chosen],
-            )  # fmt: skip
-            self._open[int(own.tags[0]) - self._first].parts += self._shown(own)
-
-    def _shown(self, joined: Joined) -> list[ResultPart]:
-        """What is left after `filter`, with the columns of the output."""
         mask = self._filtered(joined)
         if mask is not None and not mask.all():
-            if not mask.any():
-                return []
-            index = np.flatnonzero(mask)
-            joined = Joined(
-                joined.stream.take(index), joined.relation.take(pa.array(index)), joined.versions[index],
-                joined.tags[index],
-            )  # fmt: skip
+            joined = _chosen(joined, np.flatnonzero(mask))
+        if not len(joined):
+            return
+        if (np.diff(joined.tags) < 0).any():
+            joined = _chosen(joined, np.argsort(joined.tags, kind="stable"))
+        part, tags = self._shown(joined), joined.tags
+        edges = np.flatnonzero(np.diff(tags, prepend=-1))
+        for start, stop in zip(edges.tolist(), [*edges[1:].tolist(), tags.size], strict=True):
+            own = part if edges.size == 1 else result_rows.cut(part, start, stop)
+            self._open[int(tags[start]) - self._first].parts.append(own)
+
+    def _shown(self, joined: Joined) -> ResultPart:
+        """With the columns of the output."""
         columns = [self._column(joined, column.stream, column.number) for column in self.plan.output]
         rows = pa.RecordBatch.from_arrays(columns, schema=self.plan.schema)
         groups, stream = groups_of(joined.stream.hashes, self.plan.partitions), joined.stream
         origin = np.zeros(len(joined), np.int32)
-        return [ResultPart(PartKind.RESULT, rows, groups, stream.times, STREAM, origin, (stream.places, None))]
+        return ResultPart(PartKind.RESULT, rows, groups, stream.times, STREAM, origin, (stream.places, None))
 
     def _column(self, joined: Joined, stream: int, number: int) -> pa.Array:
         if stream == STREAM:
@@ -323,6 +318,34 @@ class _Condition:
             columns = {(side, name): sides[side].column(name) for side, name in self.plan.where.columns}
             holds &= self.plan.where.mask(columns, stream.num_rows)
         return holds
+
+
+def _chosen(joined: Joined, index: I64Array) -> Joined:
+    rows = joined.relation.take(pa.array(index))
+    return Joined(joined.stream.take(index), rows, joined.versions[index], joined.tags[index])
+
+
+def _few(parts: list[ResultPart]) -> tuple[ResultPart, ...]:
+    """The results of a message in one part, or a few: segments came one by one, and each brought some of them."""
+    made, held, nbytes = [part for part in parts if part.kind is PartKind.LATE], list[ResultPart](), 0
+    for part in parts:
+        if part.kind is PartKind.RESULT:
+            held.append(part)
+            nbytes += result_rows.size(part)
+            if nbytes > PART_BYTES:
+                made.append(_one(held))
+                held, nbytes = [], 0
+    return (*made, _one(held)) if held else tuple(made)
+
+
+def _one(parts: list[ResultPart]) -> ResultPart:
+    if len(parts) == 1:
+        return parts[0]
+    groups, times = (np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "times"))
+    places = np.concatenate([part.members[STREAM] for part in parts if part.members[STREAM] is not None])
+    rows = pa.concat_batches([part.rows for part in parts])
+    return replace(parts[0], rows=rows, groups=groups, times=times, origin=np.zeros(times.size, np.int32),
+                   members=(places, None))  # fmt: skip
 
 
 def _together(steps: list[Step]) -> Step:

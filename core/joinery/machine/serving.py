@@ -200,6 +200,6 @@ class Serving:
         sent, ends = self._place.sent[groups], np.full(groups.size, last, np.int64)
         for stop in (self._place.silent[groups], self._place.seen[groups]):
             ends = np.where(sent < stop, np.minimum(ends, stop), ends)
-        for change in (*changes, *self.tables):
-            ends = np.where(sent < change.record, np.minimum(ends, change.record), ends)
+        for record in [*(change.record for change in changes), *(table.record for table in self.tables)]:
+            ends = np.where(sent < record, np.minimum(ends, record), ends)
         return ends

@@ -9,8 +9,9 @@ Rule 2: a version is needed as long as a record can be asked for that is joined 
 from joinery.machine.backlog import Backlog
 from joinery.machine.intake import Intake
 from joinery.machine.log import version_at
-from joinery.machine.orders import AskTable, Order
+from joinery.machine.orders import Order
 from joinery.machine.serving import Serving
+from joinery.machine.table_orders import AskTable
 
 
 class Tables:

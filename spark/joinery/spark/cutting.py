@@ -31,7 +31,7 @@ from joinery.hybrid.grouped import (
 from joinery.hybrid.segments import Cut, HashCut, I32Array, RangeCut, Relation, row_bytes
 from joinery.join.plan import JoinPlan
 from joinery.machine.hybrid_module import TABLE, stored_schema
-from joinery.model.errors import require
+from joinery.model.errors import Bug
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.tuples import I64Array
 from joinery.partition.format import StreamFormat
@@ -131,7 +131,8 @@ def cut_group(task: Task, group: int, table: pa.Table) -> list[dict[str, Any]]:
 
 def _cut_before(task: Task, group: int) -> Cut:
     cut = _before(task.folder, task.before).cut
-    require(isinstance(cut, GroupedCut), "a stored relation is cut by groups")
+    if not isinstance(cut, GroupedCut):
+        raise Bug("a stored relation is cut by groups")
     return cut.of(group)
 
 
