@@ -47,7 +47,7 @@ docs: $(READY) ## the documentation as a site, into build/site/
 bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about fifteen minutes; a quick look: make bench ARGS=--quick)
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-peers: $(READY) ## the service beside Flink, Spark and DataFusion, into build/bench-peers.json (first time 20 minutes; a quick look: ARGS=--quick)
+bench-peers: $(READY) ## the service beside Flink, Spark and DataFusion, into build/bench.json (first time 20 minutes; a quick look: ARGS=--quick)
 	@$(BIN)/python -m bench.peers $(ARGS)
 
 figures: $(READY) ## the papers' figures, simulated and with real processes, as PNG and CSV, into build/figures/ (about ten minutes; ARGS="--only real-*")
