@@ -171,9 +171,8 @@ class WorkerMachine:
         return [Send(COLLECTOR, hello)]
 
     def _disconnected(self, peer: str) -> list[Order]:
-        if peer == GATEWAY:
-            self.gateway_up = False
-        else:
+        self.gateway_up &= peer != GATEWAY
+        if peer != GATEWAY:
             self.collector_up = self.collector_ready = False
         return []
 
@@ -338,19 +337,17 @@ class WorkerMachine:
         if fact.last and waiting is self.deferred.oldest:
             self.deferred.told(waiting)
         elif fact.last:
-            self.meter.joined(waiting.exchange, fact)
-            made += self._go_on(waiting, now_ns)
+            made += self._go_on(waiting, fact, now_ns)
         return made
 
     def _taken(self, fact: facts.BatchTaken, now_ns: int) -> list[Order]:
         """Some rows of the message wait for segments: the next one need not."""
-        waiting = self.deferred.add(self._joining)
-        self.meter.joined(waiting.exchange, fact)
-        return self._go_on(waiting, now_ns)
+        return self._go_on(self.deferred.add(self._joining), fact, now_ns)
 
-    def _go_on(self, waiting: Waiting, now_ns: int) -> list[Order]:
+    def _go_on(self, waiting: Waiting, fact: facts.BatchJoined | facts.BatchTaken, now_ns: int) -> list[Order]:
         """A message has left the buffer."""
         self._joining = None
+        self.meter.joined(waiting.exchange, fact)
         made = self._to_gateway(messages.Credit(waiting.nbytes)) + self._next()
         self.meter.has_work(self._joining is not None or bool(self._buffer), now_ns)
         return made
