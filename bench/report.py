@@ -57,6 +57,7 @@ GOALS: Final = (
     Goal(r"service\.U1\.ratio_to_datafusion", ">=", 1.5),
     Goal(r"service\.U1\.durable\.ratio_to_flink", ">=", 8),
     Goal(r"service\.U1\.cpu_us", "<=", 1),
+    Goal(r"hybrid\.ratio_to_spark", ">=", 5),
     Goal(r"service\.L1\.p50_ms", "<=", 30),
     Goal(r"service\.L1\.p99_ms", "<=", 100),
     Goal(r"spark\.generate\.tuples_per_s", ">=", 1e6),

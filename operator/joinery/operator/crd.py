@@ -96,6 +96,8 @@ def spec_schema() -> Schema:
         ),
     ]  # fmt: skip
     fields["engine"]["enum"] = ["service"]  # no Spark is started in a cluster yet
+    local = "a stored table is not yet joined with in a cluster: run the query with joinery run"
+    fields["streams"]["items"][RULES] = [rule("!has(self.table)", local, ".table", reason="FieldValueForbidden")]
     _exactly_one(fields)
     _freeze(fields)
     return made
