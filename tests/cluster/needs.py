@@ -25,6 +25,7 @@ PACKAGES: Final = {
     "cc": "gcc",
 }
 """A program, and the package of Debian that has it."""
+LOCK_S: Final = 120
 GO: Final = "found no Go, wanted 1.24 or newer to build Kubernetes: install it, and put `go` on the PATH"
 
 
@@ -60,5 +61,7 @@ def _is_there(program: str) -> bool:
 
 
 def _apt(*words: str) -> None:
+    """Somebody else may be installing something: that is waited for."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", *words], check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603, S607
+    waiting = ["-o", f"DPkg::Lock::Timeout={LOCK_S}"]
+    subprocess.run(["apt-get", *waiting, *words], check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603, S607
