@@ -1,23 +1,33 @@
-"""`python -m tests.cluster up | down`: what `make cluster` and `make cluster-down` do."""
+"""`python -m tests.cluster up | build | down`: what `make cluster`, `make cluster-build` and `make cluster-down` do.
+
+It ends with 3 if this machine cannot have a cluster, and says what is missing.
+"""
 
 import argparse
 from collections.abc import Sequence
 
+from tests.cluster.cache import say
 from tests.cluster.clusters import Cluster, place
 from tests.cluster.needs import Missing
 
+CANNOT = 3
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 if it is up, or gone."""
+    """0 if it is up, ready to be, or gone; `CANNOT`."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
-    parser.add_argument("what", choices=("up", "down"))
+    parser.add_argument("what", choices=("up", "build", "down"))
     try:
-        if parser.parse_args(arguments).what == "down":
-            place().down()
-        else:
-            print(told(place().up()))  # noqa: T201
+        match parser.parse_args(arguments).what:
+            case "down":
+                place().down()
+            case "build":
+                place().build()
+            case _:
+                print(told(place().up()))  # noqa: T201
     except Missing as missing:
-        parser.exit(2, f"{missing}\n")
+        say(str(missing))
+        return CANNOT
     return 0
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.__main__ import CANNOT
 from tests.cluster.clusters import Cluster, CommandFailed, place
+from tests.cluster.needs import Missing
 from tests.cluster.user import CHART, ROOT, User, folder
 
 HERE = Path(__file__).parent
@@ -25,7 +27,11 @@ def cluster() -> Iterator[Cluster]:
     where = place()
     was_up = where.is_up()
     try:
-        yield where.up()
+        found = where.up()
+    except Missing as missing:
+        pytest.exit(f"no cluster for the tests: {missing}", returncode=CANNOT)
+    try:
+        yield found
     finally:
         if not was_up:
             where.down()
