@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(arguments)
     engines = [engine for engine in ENGINES if engine.name in asked.engines]
     name = WARM_UP if asked.quick else "U1"
-    path = asked.json or ROOT / "build" / ("bench-peers-quick.json" if asked.quick else "bench-peers.json")
+    path = asked.json or ROOT / "build" / ("bench-quick.json" if asked.quick else "bench.json")
     start, folder = time.perf_counter(), home_folder()
 
     def say(what: str) -> None:
@@ -43,7 +43,6 @@ def main(arguments: Sequence[str]) -> int:
     except BenchError as failed:
         print(failed, file=sys.stderr)
         return 1
-    path.unlink(missing_ok=True)  # figures of different runs must not stand side by side
     write_json(path, found.metrics)
     print(f"\n{table(found.metrics, judged=not asked.quick)}\n\nwritten to {path}")
     for who, why in found.failed.items():
@@ -59,10 +58,16 @@ def _parser() -> argparse.ArgumentParser:
     names = [engine.name for engine in ENGINES]
     add = parser.add_argument
     add("--engines", nargs="+", choices=names, default=names, metavar="NAME", help=f"some of {', '.join(names)}")
-    add("--quick", action="store_true", help=f"{WARM_UP} instead of U1, into build/bench-peers-quick.json: a look")
+    add("--quick", action="store_true", help=f"{WARM_UP} instead of U1, into build/bench-quick.json: a look")
     add("--reps", type=_reps, default=3, metavar="N", help="turns of each (default 3)")
-    add("--workers", type=_reps, default=2, metavar="N", help="workers of our service (default 2)")
-    add("--json", type=Path, metavar="FILE", help="where metrics go (default build/bench-peers.json)")
+    workers = "workers of our service (default 1: on two cores producer, gateway and collector fill the other one)"
+    add("--workers", type=_reps, default=1, metavar="N", help=workers)
+    add(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="where metrics go (default build/bench.json, beside what `make bench` found)",
+    )
     return parser
 
 

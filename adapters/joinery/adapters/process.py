@@ -39,6 +39,8 @@ class Process:
         self._security = security
         self._calls = calls
         self._stores = StoreRunner("stores", self.shell)
+        self._preloads: StoreRunner | None = None
+        """Reads whole groups that somebody else still owns; what is urgent does not wait for them."""
         self._listener: Listener | None = None
         self._dialers: dict[Peer, Dialer] = {}
         self._inside: dict[Peer, Callable[[Message], None]] = {}
@@ -126,11 +128,16 @@ class Process:
         for close in reversed(closers):
             close()
         self._stores.close()
+        if self._preloads is not None:
+            self._preloads.close()
 
     # --- orders
 
     def _ask(self, order: Order) -> None:
-        self._stores.ask(lambda: self._calls.carry_out(order))
+        store = self._stores
+        if isinstance(order, orders.ReadCheckpoint) and order.version is None:
+            store = self._preloads = self._preloads or StoreRunner("preloads", self.shell)
+        store.ask(lambda: self._calls.carry_out(order))
 
     def _send(self, order: Any) -> None:
         if (receive := self._inside.get(order.to)) is not None:

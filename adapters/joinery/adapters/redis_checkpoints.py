@@ -42,7 +42,7 @@ from joinery.model.ids import GroupId, MapVersion, RecordNo
 
 VALUE_BYTES: Final = 2**20
 """Larger values are slower by the byte (measured)."""
-_PIPE_BYTES: Final = 16 * VALUE_BYTES
+_PIPE_BYTES: Final = 8 * VALUE_BYTES
 """About how much is under way at once."""
 _READ_TOGETHER: Final = 16
 """Increments that are asked for at once."""
@@ -171,7 +171,7 @@ class RedisCheckpoints:
         self._heads, self._read, self._trim = (client.register_script(text) for text in (_HEADS, _READ, _TRIM))
 
     def write_blocks(self, instance: str, increments: Sequence[Increment]) -> None:
-        pipe, waiting = self._client.pipeline(transaction=False), 0
+        pipe, waiting = self._client.pipeline(transaction=True), 0
         with calling():
             for one in increments:
                 name = _name(BEFORE_ALL if one.since is None else one.since, one.tag, instance)

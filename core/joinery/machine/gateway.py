@@ -28,6 +28,7 @@ from joinery.machine.backlog import Backlog
 from joinery.machine.changing import Changing
 from joinery.machine.facts import Fact
 from joinery.machine.intake import NO_STREAM, Cut, Intake, first_head
+from joinery.machine.looking import Looking
 from joinery.machine.losing import Losses
 from joinery.machine.moving import Moves
 from joinery.machine.opening import open_session
@@ -66,6 +67,7 @@ class GatewayMachine:
         self.losses = Losses(self.placement, self.trimming, self.moves, self.watch)
         tuning = Tuning(self.intake, self.workforce, self.serving, self.moves, self.reorganizing, self.watch)
         self.changing = Changing(spec, tuning)
+        self.looking = Looking(self)
         self.finished = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
@@ -73,8 +75,7 @@ class GatewayMachine:
         self._peers: dict[Peer, WorkerId] = {}
         self.collector_term = Term(0)
         self._told_drained = False
-        self._opened_ns = self._seen_ns = 0
-        self._map_of_slots = 0
+        self._opened_ns = self._seen_ns = self._map_of_slots = 0
 
     @property
     def spec(self) -> JoinQuerySpec:
@@ -262,6 +263,8 @@ class GatewayMachine:
                 return self.changing.asked(peer, message, self.term)
             case messages.Drain() | messages.MoveGroup():
                 return self.reorganizing.asked(message, self.term)
+            case messages.Look() | messages.Decided():
+                return self.looking.asked(peer, message, now_ns)
             case _ if worker is not None:
                 return self._from_worker(worker, message, now_ns)
             case _:

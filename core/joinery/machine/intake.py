@@ -31,7 +31,7 @@ from joinery.model.tuples import TupleBatch
 from joinery.window.sliding import Marks, past_before
 from joinery.window.watermark import StreamClock
 
-MAX_RECORD_BYTES: Final = 4 << 20
+MAX_RECORD_BYTES: Final = 8 << 20
 """A record ends when it holds so many bytes; the rest waits for the next."""
 NEVER: Final = UNBOUNDED
 NO_STREAM: Final = -1

@@ -2,8 +2,9 @@
 
 Rule 1: a preload reads and claims nothing. The claim comes with the assignment, under the new map version; after it no
         former owner can write the group's head, and it reads only what the preload has not.
-Rule 2: what a preload has read first is put in place at once (`PrepareGroup`), and the gateway is told when it is; what
-        it reads later is kept until the assignment. So the hand-over adds little, however large the window is.
+Rule 2: what a preload has read first is put in place at once (`PrepareGroup`), and the gateway is told when it is, and
+        not before, whatever is read meanwhile; what it reads later is kept until the assignment. So the hand-over adds
+        little, however large the window is.
 Rule 3: of the chain only the increments up to the newest tag <= committed(group) are used. Newer ones are true as
         well, but results after committed(group) must be made again, and so must be joined again.
 Rule 4: a damaged increment is never used. It matters only if the state at the newest tag <= committed(group) needs it:
@@ -11,6 +12,8 @@ Rule 4: a damaged increment is never used. It matters only if the state at the n
         state leads to (else empty), and the gateway is told: it knows whether the log still reaches back to there.
         Increments that were trimmed are dead at later tags only, so what begins with the base leads to no older tag;
         but a preload that was read whole leads to its own newest tag, whatever was trimmed or damaged since.
+Rule 5: one preload of a group is read at a time. What became new meanwhile is read after it: then it is known what is
+        not new, and a large group is not read twice.
 """
 
 from collections.abc import Iterable
@@ -37,10 +40,21 @@ class Loading:
         """Of each preload: what led to its newest tag when it was read (rule 4)."""
         self.prepared: set[GroupId] = set()
         """Groups that were put in place, or soon will be."""
+        self.preparing: set[GroupId] = set()
+        """Those of them that are not in place yet."""
+        self._under_way: dict[GroupId, bool] = {}
+        """Preloads that are being read, and whether there is more to read by now (rule 5)."""
 
     def preload(self, groups: list[GroupId]) -> list[Order]:
         """Read what is new of these groups."""
-        return [ReadCheckpoint(group, None, self._known(group)) for group in groups]
+        self._under_way.update({group: True for group in groups if group in self._under_way})
+        begin = [group for group in groups if group not in self._under_way]
+        self._under_way.update(dict.fromkeys(begin, False))
+        return [ReadCheckpoint(group, None, self._known(group)) for group in begin]
+
+    def has_more(self, group: GroupId) -> bool:
+        """A preload was read; whether it should be followed by another."""
+        return self._under_way.pop(group, False)
 
     def preloaded(self, group: GroupId, chain: Chain) -> RecordNo | CheckpointDamaged | None:
         """Keep what was read; the newest tag, or None: what was known before is gone, so it must be read again."""
@@ -62,6 +76,7 @@ class Loading:
         if not have or group in self.prepared:
             return None
         self.prepared.add(group)
+        self.preparing.add(group)
         increments = _from_last_whole([have[tag] for tag in sorted(have)])
         return PrepareGroup(group, increments, increments[0].since, changes)
 
@@ -109,6 +124,7 @@ class Loading:
         self._damages.pop(group, None)
         self._wholes.pop(group, None)
         self.prepared.discard(group)
+        self.preparing.discard(group)
 
     def _known(self, group: GroupId) -> tuple[RecordNo, ...]:
         return tuple(sorted(self._preloads.get(group, ())))

@@ -171,7 +171,7 @@ class Serving:
                 return made
             exchange = self._message(groups, backlog, changes, place.map.version)
             place.sent[exchange.groups] = exchange.upto
-            hands.sent(worker, exchange.nbytes)
+            hands.sent(worker, exchange.nbytes, exchange.groups, exchange.upto)
             made.append(SendExchange(hands.peer(worker), exchange))
 
     def _message(

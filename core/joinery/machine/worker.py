@@ -101,6 +101,7 @@ class WorkerMachine:
             case facts.ClaimRefused():
                 return self._leave([fact.group]) if self.versions[fact.group] == fact.version else []
             case facts.GroupPrepared():
+                self.loading.preparing.discard(fact.group)
                 return self._prepared(fact.group, fact.tag)
             case facts.GroupRestored():
                 return self._restored(fact)
@@ -259,22 +260,27 @@ class WorkerMachine:
 
     def _checkpoint_read(self, fact: facts.CheckpointRead) -> list[Order]:
         if fact.version is None:
+            has_more = self.loading.has_more(fact.group)
             if self.versions[fact.group]:
                 return []
-            tag = self.loading.preloaded(fact.group, fact.chain)
-            if tag is None:
-                return self.loading.preload([fact.group])
-            if isinstance(tag, messages.CheckpointDamaged):
-                return self._leave([fact.group]) + self._to_gateway(tag)
-            prepare = self.loading.prepare(fact.group, self.changes)
-            return [prepare] if prepare is not None else self._prepared(fact.group, tag)
+            made = self._preloaded(fact)
+            return made + (self.loading.preload([fact.group]) if has_more else [])
         if self.versions[fact.group] != fact.version or self.here[fact.group]:
             return []
         return [self.loading.restore(fact, RecordNo(int(self.silent[fact.group])), self.changes)]
 
+    def _preloaded(self, fact: facts.CheckpointRead) -> list[Order]:
+        tag = self.loading.preloaded(fact.group, fact.chain)
+        if tag is None:
+            return self.loading.preload([fact.group])
+        if isinstance(tag, messages.CheckpointDamaged):
+            return self._leave([fact.group]) + self._to_gateway(tag)
+        prepare = self.loading.prepare(fact.group, self.changes)
+        return [prepare] if prepare is not None else self._prepared(fact.group, tag)
+
     def _prepared(self, group: GroupId, tag: RecordNo) -> list[Order]:
         """What the gateway waits for before it hands the group over; unless it has done so, or has changed its mind."""
-        if self.versions[group] or not self.loading.knows(group):
+        if self.versions[group] or not self.loading.knows(group) or group in self.loading.preparing:
             return []
         return self._to_gateway(messages.Preloaded(np.array([group], np.int64), np.array([tag], np.int64)))
 

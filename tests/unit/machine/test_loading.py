@@ -181,3 +181,16 @@ def test_ages_are_told_once() -> None:
     restored(chain_of(*three()), 20, loading)
     loading.ages(GROUP)
     assert () == loading.ages(GROUP)
+
+
+# --- rule 5: one at a time
+
+
+def test_a_preload_that_is_asked_for_while_one_is_read_follows_it_and_reads_only_what_is_new() -> None:
+    loading = Loading()
+    loading.preload([GROUP])
+    assert [] == loading.preload([GROUP])
+    assert loading.has_more(GROUP)
+    loading.preloaded(GROUP, chain_of(*three()[:2]))
+    assert [ReadCheckpoint(GROUP, None, (RecordNo(2), RecordNo(5)))] == loading.preload([GROUP])
+    assert not loading.has_more(GROUP)

@@ -503,6 +503,20 @@ def test_a_preload_claims_nothing_and_tells_the_newest_tag(driver: Driver) -> No
     assert ([0], [0], (0, 1)) == (plainly(done.groups), plainly(done.tags), driver.store.tags(0)[0])
 
 
+def test_a_group_that_is_being_put_in_place_is_told_when_it_is_though_more_was_read_meanwhile(driver: Driver) -> None:
+    driver.batch(-1, 0)
+    driver.checkpoint(0)
+    other = Driver(store=driver.store, instance="j").connect()
+    (read,) = other.say(GATEWAY, messages.Preload(Term(1), vector(0)))
+    driver.batch(0, 1)
+    driver.checkpoint(0)
+    assert [] == other.say(GATEWAY, messages.Preload(Term(1), vector(0)))
+    prepare, again = [order for fact in other.answers(read) for order in other.tell(fact)]
+    assert [] == sent([order for fact in other.answers(again) for order in other.tell(fact)], Preloaded)
+    ((_, done),) = sent(other.carry_out([prepare]), Preloaded)
+    assert ([0], [1]) == (plainly(done.groups), plainly(done.tags))
+
+
 def test_what_was_preloaded_is_not_read_again_with_the_claim(driver: Driver) -> None:
     driver.batch(-1, 0)
     driver.checkpoint(0)
