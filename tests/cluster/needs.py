@@ -71,7 +71,7 @@ def _try_kernel() -> None:
         done = subprocess.run(["/bin/sh", "-ec", command], capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise Missing(
-                f"found that root cannot {what} here ({done.stderr.strip().splitlines()[-1:]}), wanted a machine that "
+                f"found that root cannot {what} here ({done.stderr.strip()}), wanted a machine that "
                 "runs containers: name a cluster in KUBECONFIG, or use a machine (or a privileged container) that may"
             )
 
