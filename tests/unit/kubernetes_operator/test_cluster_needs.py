@@ -1,4 +1,4 @@
-"""A machine that cannot have a cluster is told what is missing, by a code of its own; CI leaves those tests out then."""
+"""A machine that cannot have a cluster is told what is missing, by a code of its own; CI then leaves its tests out."""
 
 from pathlib import Path
 
