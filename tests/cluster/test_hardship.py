@@ -58,5 +58,5 @@ def test_a_worker_slowed_by_load_beside_it_loses_groups(user: User) -> None:
     user.kubectl(
         "exec", "slowed-worker-0", "--", "sh", "-c", 'python -c "$0" >/dev/null 2>&1 </dev/null & sleep 1', BURN
     )
-    user.until("it loses groups", lambda: user.groups("slowed").get("slowed-worker-0", 30) < 20, 90)
+    user.until("it loses groups", lambda: user.groups("slowed").get("worker-0", 30) < 20, 90)
     user.exact()

@@ -301,6 +301,15 @@ def test_shares_of_workers_differ_by_one_group_at_most_and_no_group_moves_in_vai
     assert [] == newcomers(desk, has_rows=False)
 
 
+def test_who_is_in_the_map_already_gets_its_share_too() -> None:
+    """A worker that says hello joins the map by itself."""
+    desk = Desk("worker-0")
+    desk.place.workforce.hello(Peer("worker-1"), hello("worker-1"), 0)
+    desk.place.hello(W1, holdings(), 0)
+    desk.written()
+    assert [3, 3] == newcomers(desk, has_rows=False)
+
+
 def test_who_comes_later_gets_groups_by_load_only() -> None:
     assert [6, 0] == newcomers(Desk("worker-0"), "worker-1", has_rows=True)
 
