@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.user import User, join_query
 
 HELD: dict[str, Any] = {"mode": "Manual"}
-BURN = "import os\nfor _ in range(7): os.fork() or exec('while True: pass')"
+BURN = "import os\nfor _ in range(60): os.fork() or exec('while True: pass')"
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_pods_killed_under_load_and_while_groups_move_cost_nothing(user: User, f
 
 
 def test_a_worker_slowed_by_load_beside_it_loses_groups(user: User) -> None:
-    """Its container may use half a core; seven endless loops in it leave the worker a sixteenth of one."""
+    """Its container may use half a core, which sixty endless loops beside the worker use up."""
     slowed = {"resources": {"limits": {"cpu": "500m"}}, "buffer": "256Ki"}
     user.apply(join_query(
         "slowed", replicas=2, scaling=HELD, join={"on": ["k"], "method": "nested-loop"}, worker=slowed,
