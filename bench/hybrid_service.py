@@ -95,7 +95,7 @@ def service(data: Data, scale: int) -> float:
     path.write_text(json.dumps(_query(scale)))
     rows, warm = (pq.read_table(data.folder / name).combine_chunks() for name in ("stream", "warm"))
     settle()
-    with LocalRun(path, read_query(path)) as run, connect(run.gateway) as client:
+    with LocalRun(path, read_query(path)) as run, connect(run.gateway, timeout=LIMIT_S) as client:
         producer = client.producer("s", "bench")
         for batch in warm.to_batches(BATCH):
             producer.push(batch)
