@@ -33,7 +33,7 @@ def test_orders_and_fulfilments(tmp_path: Path) -> None:
 def test_an_example_with_a_stored_table_is_exact(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLES / name, folder)
-    done = joinery("run", str(folder / "query.yaml"), "--verify")
+    done = joinery("run", str(folder / "query.yaml"), "--verify", timeout_s=280)
     assert 0 == done.returncode, done.stderr
     assert "missing 0, extra 0, duplicate 0" in done.stdout
     assert "checked 0 results" not in done.stdout

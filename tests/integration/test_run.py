@@ -77,8 +77,8 @@ def write_query(folder: Path, kind: str, **more: Any) -> Path:
 COMMAND = [sys.executable, "-c", "from joinery.cli.main import app; app()"]
 
 
-def joinery(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603
+def joinery(*arguments: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:
