@@ -7,7 +7,11 @@ CHOSEN := $(filter-out file,$(origin PYTHON))
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# less: what a query needs on one machine, without Spark, tests and tools; a quarter of the download
+RUNS := $(VENV)/.runs
 export PYTHONHASHSEED ?= 0
+# compiled modules are kept (`clean` takes them away): a process starts in three quarters of the time
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help venv python run test lint docs bench bench-peers figures simulate chaos soak cluster cluster-down test-cluster lock clean
 
@@ -20,19 +24,27 @@ python: # the Python that is asked for must be there, and be the one of .venv
 	@test -z "$(CHOSEN)" -a -x $(BIN)/python || $(PYTHON) -V >/dev/null 2>&1 || { echo "PYTHON=$(PYTHON) is not there; install Python 3.11 or newer, or say PYTHON=/path/to/python3.11"; exit 1; }
 	@test -z "$(CHOSEN)" -o ! -x $(BIN)/python || test "$$($(BIN)/python -V)" = "$$($(PYTHON) -V 2>&1)" || { echo "$(VENV) was made by $$($(BIN)/python -V), but PYTHON=$(PYTHON) is $$($(PYTHON) -V 2>&1): make clean first"; exit 1; }
 
-$(READY): requirements/dev.lock pyproject.toml | python
+define install # $(1): the lock, $(2): how long it takes
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$($(PYTHON) -V 2>&1), want Python 3.11 or newer: install it, or say PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing the locked packages into $(VENV) (about a minute)"
-	@$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@echo "installing the packages of $(1) into $(VENV) ($(2))"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+endef
+
+$(READY): requirements/dev.lock pyproject.toml | python
+	$(call install,requirements/dev.lock,one to two minutes)
+	@touch $(RUNS) $@
+
+$(RUNS): requirements/run.lock pyproject.toml | python
+	$(call install,requirements/run.lock,about half a minute)
 	@touch $@
 
-run: $(READY) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
+run: $(RUNS) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
 	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
-test: $(READY) ## every test (about 25 minutes on 2 cores)
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(READY) ## every test (about 12 minutes on 2 cores; tests with real processes mostly wait, so there are more of them than cores)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/ruff check .
@@ -41,7 +53,7 @@ lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/lint-imports --no-cache
 
 docs: $(READY) ## the documentation as a site, into build/site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@set -o pipefail; NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict 2>&1 | { grep -v '^INFO' || true; } # --quiet would also unmake --strict
 	@echo "build/site/index.html"
 
 bench: $(READY) ## the core beside a C program, and the service, into build/bench.json (about fifteen minutes; a quick look: make bench ARGS=--quick)
@@ -68,6 +80,7 @@ lock: | python ## make the locks anew from pyproject.toml
 	@test -x $(BIN)/pip-compile || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet pip-tools; }
 	@$(COMPILE) --extra dev --output-file requirements/dev.lock pyproject.toml requirements/build.in
 	@$(COMPILE) --extra service --extra operator --constraint requirements/dev.lock --output-file requirements/image.lock pyproject.toml requirements/image.in
+	@$(COMPILE) --extra service --extra embedded --constraint requirements/dev.lock --output-file requirements/run.lock pyproject.toml requirements/build.in requirements/image.in
 	@$(COMPILE) --constraint requirements/dev.lock --output-file requirements/build.lock requirements/build.in
 
 cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes)

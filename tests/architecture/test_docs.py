@@ -1,6 +1,7 @@
 """Documents point at things that exist."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,35 @@ def test_the_modules_and_tests_that_papers_md_names_exist() -> None:
     assert [] == missing
 
 
-def test_every_station_of_the_readme_names_modules_of_that_station() -> None:
-    rows = re.findall(r"^\| (\d) [^|]*\| (`core[^|]*)\|", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_every_station_of_the_concepts_names_modules_of_that_station() -> None:
+    rows = re.findall(r"^\| (\d) [^|]*\| (`core[^|]*)\|", (ROOT / "docs/concepts.md").read_text(), re.MULTILINE)
     assert ["1", "2", "3", "4", "5", "6", "7"] == [number for number, _ in rows]
     for number, cell in rows:
         first = re.findall(r"`([^`]+)`", cell)[0]
         assert f'"""Station {number} of 8' in (ROOT / first).read_text(), first
+
+
+def test_the_drawings_are_those_of_their_script() -> None:
+    drawings = runpy.run_path(str(ROOT / "docs/_site/drawings.py"))["DRAWINGS"]
+    page = (ROOT / "docs/concepts.md").read_text()
+    for name, made in drawings.items():
+        assert str(made()) == (ROOT / f"docs/images/{name}.svg").read_text(), "run: python docs/_site/drawings.py"
+        assert f"(images/{name}.svg)" in page
+
+
+def test_every_alert_of_the_chart_has_its_page_in_the_runbook() -> None:
+    alerts = re.findall(r"^- alert: (\w+)", (ROOT / "charts/joinery/files/alerts.yaml").read_text(), re.MULTILINE)
+    told = re.findall(r"^### (\w+)", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
+    assert alerts
+    assert sorted(alerts) == sorted(told)
+
+
+def test_the_reference_says_of_every_field_what_it_is_and_how_it_changes() -> None:
+    hooks = runpy.run_path(str(ROOT / "docs/_site/hooks.py"))
+    fields = hooks["fields"]()
+    assert {"streams[].window", "scaling.beta", "pods.gateway.resources.limits", "engine"} <= {one[0] for one in fields}
+    assert [] == [name for name, _, _, about in fields if not about.endswith((".", "db", "`"))], "each has its sentence"
+    assert [] == [name for name, *_ in fields if not hooks["change_of"](name)]
+    assert "live, exact" == hooks["change_of"]("streams[].window")
+    assert "refused" == hooks["change_of"]("streams[].source.generator.rate")
+    assert "live or restart" == hooks["change_of"]("worker")

@@ -146,12 +146,14 @@ class Browser:
             width=width, height=height, deviceScaleFactor=1, mobile=phone,
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}  # a picture catches no half of a pulse
+        self.call("Emulation.setEmulatedMedia", features=[scheme, still])
 
-    def picture(self, path: Path, most: int = 10_000) -> None:
-        """The page, as PNG: the whole, or so many points of its height."""
+    def picture(self, path: Path, most: int = 10_000, from_y: float = 0.0) -> None:
+        """The page, as PNG: the whole, or so many points of its height, from a place on."""
         time.sleep(0.4)  # charts are drawn anew when their size changes
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(most, size["height"]), "scale": 1}
+        height = min(most, size["height"] - from_y)
+        clip = {"x": 0, "y": from_y, "width": size["width"], "height": height, "scale": 1}
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(shot["data"]))

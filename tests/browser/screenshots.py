@@ -1,6 +1,7 @@
 """`python -m tests.browser.screenshots`: pictures of the dashboard for the docs, of a real run of the quickstart.
 
-The load step with its moves, in light, dark and on a phone; then a worker is killed: its groups go to the others.
+Groups on their way; the load step in light, dark and on a phone; then a worker is killed, and its groups go to others.
+Let nothing else run on the machine: what is overloaded by others shows delays of many seconds.
 """
 
 import os
@@ -18,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 QUERY = ROOT / "examples" / "quickstart" / "query.yaml"
 MOST_S = 100.0
+SCREEN = 860
+"""Points of height that a picture in a text may take."""
 
 
 def until(run: LocalRun, is_so: Callable[[], object]) -> None:
@@ -30,23 +33,36 @@ def until(run: LocalRun, is_so: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
+def for_a_while(run: LocalRun, seconds: float) -> None:
+    """Look after the run for so long."""
+    end = time.monotonic() + seconds
+    until(run, lambda: time.monotonic() > end)
+
+
+def moving(run: LocalRun, page: Browser) -> None:
+    """The map and the moves while groups are on their way."""
+    until(run, lambda: page.see("document.querySelectorAll('#groups .moving').length > 0"))
+    top = page.see("document.querySelector('.columns').getBoundingClientRect().top + scrollY")
+    page.picture(IMAGES / "dashboard-move.png", SCREEN, from_y=float(top) - 6)
+
+
 def pictures(run: LocalRun, page: Browser) -> None:
     """All of them."""
-    page.open(run.dashboard)
     page.looks(width=1280, height=900)
+    page.open(run.dashboard)
     view = run.progress
+    until(run, lambda: view.last is not None and view.last.degree >= 2 and view.last.moves_done > 0)
+    moving(run, page)
     until(run, lambda: view.last is not None and view.last.degree >= 3 and view.last.moves_done > 8)
-    begun = time.monotonic()
-    until(run, lambda: time.monotonic() - begun > 4)
-    page.picture(IMAGES / "dashboard-light.png")
+    for_a_while(run, 3)
+    page.picture(IMAGES / "dashboard-light.png", SCREEN)
     page.looks(width=1280, height=900, dark=True)
     page.picture(IMAGES / "dashboard-dark.png")
     page.looks(width=390, height=844, phone=True)
     page.picture(IMAGES / "dashboard-phone.png", 1500)
     page.looks(width=1280, height=900)
     os.kill(run.pids["worker-1"], signal.SIGKILL)
-    begun = time.monotonic()
-    until(run, lambda: time.monotonic() - begun > 4)
+    for_a_while(run, 4)
     page.picture(IMAGES / "dashboard-worker-killed.png")
     if page.complaints:
         raise SystemExit(f"the page complained: {page.complaints}")

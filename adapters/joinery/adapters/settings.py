@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from joinery.adapters.embedded_redis import connect
+from joinery.adapters.logs import begin, complain
 from joinery.adapters.process import Process
 from joinery.adapters.redis_spec import starting_spec
 from joinery.adapters.security import TOKEN, Security
@@ -114,6 +115,8 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     flags = vars(parser.parse_args(arguments))
     flags["redis"] = flags["redis"] or environment.get(REDIS_URL, "")
     settings = Settings(**flags, token=environment.get(TOKEN, ""))
+    worker = settings.name if role == "worker" else ""
+    begin(role, query=settings.joinquery, worker=worker, environment=environment)
     if settings.with_parent:
         end_with_parent(settings.with_parent)
     return settings
@@ -154,15 +157,15 @@ def exit_code(name: str, main: Callable[[], Process], *, ends_when_told: bool = 
     try:
         process = main()
     except UserMustAct as refused:
-        sys.stderr.write(f"{name}: {refused}\n")
+        complain(name, str(refused))
         return CANNOT_RUN
     except TryAgain as error:
-        sys.stderr.write(f"{name}: {error}\n")
+        complain(name, str(error))
         return 1
     because = process.run()
     failed = process.shell.failed or (because if ends_when_told and not because.startswith("SIG") else None)
     if failed is not None:
-        sys.stderr.write(f"{name}: {failed}\n")
+        complain(name, failed)
     if process.shell.cannot_run:
         return CANNOT_RUN
     return 0 if failed is None else 1

@@ -5,7 +5,6 @@ With a folder for the run's state the segments lie in it: versions that the log 
 
 import os
 import shutil
-import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +28,8 @@ class LocalTable:
         """What the other processes are told."""
         return ["--lookup", self._address] if self.is_needed else []
 
-    def command(self, parent: int) -> list[str]:
-        """What starts the lookup application; refused if this machine has no Spark."""
+    def command(self) -> tuple[str, list[str]]:
+        """The role of the lookup application and its flags; refused if this machine has no Spark."""
         if find_spec("pyspark") is None:
             raise UserMustAct("found no PySpark, wanted it for a stored table; pip install 'joinery[spark]'")
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
@@ -39,8 +38,8 @@ class LocalTable:
             made = tempfile.mkdtemp(prefix="joinery-segments-") if self._state is None else self._state / "segments"
             self._folder = Path(made)
         recording = [] if self._record is None else ["--record", str(self._record)]
-        command = [sys.executable, "-m", "joinery.spark.lookup", "--query", str(self._query), "--listen", self._address]
-        return [*command, "--segments", str(self._folder), "--with-parent", str(parent), *recording]
+        words = ["--query", str(self._query), "--listen", self._address, "--segments", str(self._folder)]
+        return "spark.lookup", [*words, *recording]
 
     def close(self, *, ended: bool) -> None:
         """The segments are of no use any more, unless the run is to go on."""

@@ -28,6 +28,7 @@ from joinery.machine.backlog import Backlog
 from joinery.machine.changing import Changing
 from joinery.machine.facts import Fact
 from joinery.machine.intake import NO_STREAM, Cut, Intake, first_head
+from joinery.machine.looking import Looking
 from joinery.machine.losing import Losses
 from joinery.machine.moving import Moves
 from joinery.machine.opening import open_session
@@ -54,7 +55,7 @@ class GatewayMachine:
     def __init__(self, spec: JoinQuerySpec, results_address: str | None = None) -> None:
         self.plan = JoinPlan.of(spec)
         self.description = messages.Description(self.plan.formats, self.plan.schema, results_address)
-        self.term, self.instance = Term(0), ""
+        self.term, self.collector_term, self.instance = Term(0), Term(0), ""
         self.intake = Intake(spec, self.plan)
         self.backlog = Backlog(spec.partitions, RecordNo(0))
         self.workforce = Workforce(spec.worker.buffer, lost_after_ns(spec))
@@ -68,13 +69,12 @@ class GatewayMachine:
         tuning = Tuning(self.intake, self.workforce, self.serving, self.moves, self.reorganizing, self.watch)
         self.changing = Changing(spec, tuning)
         self.tables = Tables(self.intake, self.serving)
-        self.finished = False
+        self.looking = Looking(self)
+        self.finished = self._told_drained = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
         """What came before the log was open."""
         self._peers: dict[Peer, WorkerId] = {}
-        self.collector_term = Term(0)
-        self._told_drained = False
         self._opened_ns = self._seen_ns = self._map_of_slots = 0
 
     @property
@@ -264,6 +264,8 @@ class GatewayMachine:
                 return self.changing.asked(peer, message, self.term)
             case messages.Drain() | messages.MoveGroup():
                 return self.reorganizing.asked(message, self.term)
+            case messages.Look() | messages.Decided():
+                return self.looking.asked(peer, message, now_ns)
             case _ if worker is not None:
                 return self._from_worker(worker, message, now_ns)
             case _:
@@ -358,7 +360,6 @@ class GatewayMachine:
         return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
 
     def _recorded(self, cut: Cut) -> None:
-        self.serving.tables = cut.head.tables
         self.watch.recorded(cut.number, cut.record)
         self.backlog.add(cut.released, cut.marks)
         self.losses.recorded(self.backlog)
@@ -390,8 +391,8 @@ class GatewayMachine:
         self.finished = True
         peers = [OPERATOR, *(self.workforce.peer(worker) for worker in self.workforce.up())]
         told: list[Order] = [Send(peer, messages.Finished()) for peer in peers]
-        last = self._overview(now_ns, is_last=True)
-        return [*last, *told, orders.Stop("the query has ended, everything is committed")]
+        over = orders.Stop("the query has ended, everything is committed")
+        return [*self._overview(now_ns, is_last=True), *told, over]
 
     def check_invariants(self) -> None:
         """Stop with a `Bug` if the machine's state contradicts itself."""

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from joinery.adapters.logs import FORMAT, LEVEL
+
 HOLD_S: Final = 600.0
 
 
@@ -31,6 +33,8 @@ class OperatorSettings:
     token: str = field(default="", repr=False)
     """What producers and subscribers must show; empty: nothing."""
     own_namespace: str = "default"
+    logs: tuple[tuple[str, str], ...] = ()
+    """How a query's processes log: as the operator does."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "OperatorSettings":
@@ -54,4 +58,5 @@ class OperatorSettings:
             ca_secret=text("CA_SECRET"),
             token=text("TOKEN"),
             own_namespace=text("NAMESPACE", "default"),
+            logs=tuple((name, environment[name]) for name in (FORMAT, LEVEL) if environment.get(name)),
         )

@@ -182,6 +182,7 @@ def test_the_operator_reads_what_the_values_say() -> None:
         image=f"joinery@sha256:{'0' * 64}", pull_secrets=("one", "two"), own_namespace=NAMESPACE,
         redis_url="redis://:a-password-of-the-ci@one-joinery-redis.of-joinery.svc:6379/0",
         tls=True, ca_secret="one-joinery-ca", token="a-token-of-the-ci", hold_s=77, delete_s=88,  # noqa: S106
+            logs=(("JOINERY_LOG", "json"), ("JOINERY_LOG_LEVEL", "info")),
     )  # fmt: skip
     assert wanted == read_by_operator(FULL, "operator.holdSeconds=77", "operator.deleteSeconds=88")
 

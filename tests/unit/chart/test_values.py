@@ -34,6 +34,7 @@ from tests.unit.chart.rendering import CHART, FULL, ROOT, Object, refusal
         ("redis.persistence.hostPath=relative", "redis.persistence.hostPath"),
         ("redis.persistence.whenDeleted=Keep", "redis.persistence.whenDeleted"),
         ("tls.mode=magic", "tls.mode"),
+        ("logs.format=yaml", "logs.format"),
         ("tls.certManager.issuerRef.kind=Issuer", "tls.certManager.issuerRef"),
         ("metrics.serviceMonitor.interval=often", "metrics.serviceMonitor.interval"),
         ("uninstall.timeoutSeconds=1", "uninstall.timeoutSeconds"),

@@ -2,6 +2,7 @@
 
 import sys
 
+from joinery.adapters.chronicle import Chronicle
 from joinery.adapters.conversations import collecting, exchanging
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
@@ -32,7 +33,7 @@ def wired() -> Process:
     store = RedisCheckpoints(connect(settings.redis), settings.stored_as)
     machine = WorkerMachine(spec, WorkerId(settings.name))
     calls, security = Calls(instance=settings.instance, checkpoints=store), settings.security()
-    process = Process(machine, calls, recorder=tracer(settings.name), security=security)
+    process = Process(machine, calls, recorder=Chronicle(machine, tracer(settings.name)), security=security)
     module = JoinModule(plan) if plan.table is None else HybridModule(plan)
     process.joining(paced(module.perform, speed_of(spec, settings.speed_file)))
     if plan.table is not None:

@@ -38,13 +38,14 @@ export class Chart {
   constructor(figure, { title, lines, say, whole = false, steps = false, marks = null, note = "" }) {
     Object.assign(this, { figure, title, lines, say, whole, steps, marks, note, past: null, chosen: null });
     const id = `${figure.id}-title`;
-    this.keys = lines.map((line) => node("span", { class: `key ${line.kind}` }));
+    this.keys = lines.map((line) => node("span", { class: `key ${line.kind}` }, line.name));
     this.when = node("span", { class: "key-time quiet", "aria-live": "polite" });
     const extra = marks ? [node("span", { class: "key move" }, marks)] : [];
     this.caption = node("figcaption", {}, node("h2", { id }, title), ...this.keys, ...extra, this.when);
     this.svg = shape("svg", { class: "chart", role: "img", tabindex: "0", "aria-labelledby": id });
     this.table = node("table", { "aria-labelledby": id });
     this.details = node("details", {}, node("summary", {}, "As a table"), node("div", { class: "scroll" }, this.table));
+    this.svg.append(shape("text", { x: "50%", y: "50%", "text-anchor": "middle" }, "no figures yet"));
     figure.append(this.caption, this.svg, this.details);
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerleave", () => this.choose(null));

@@ -13,7 +13,7 @@ const ROLES = [
 // --- as people read numbers
 
 const whole = (value) => Math.round(value).toLocaleString("en");
-const short = (value) => (value >= 1e6 ? `${+(value / 1e6).toFixed(2)} M` : value >= 1e4 ? `${+(value / 1e3).toFixed(1)} k` : value < 10 ? String(+value.toFixed(1)) : whole(value));
+const short = (value) => (value >= 1e9 ? `${+(value / 1e9).toFixed(2)} G` : value >= 1e6 ? `${+(value / 1e6).toFixed(2)} M` : value >= 1e4 ? `${+(value / 1e3).toFixed(1)} k` : value < 10 ? String(+value.toFixed(1)) : whole(value));
 function size(value) {
   let unit = 0;
   while (value >= 1024 && unit < 4) { value /= 1024; unit += 1; }
@@ -31,6 +31,7 @@ function duration(seconds) {
 const maybe = (value, say) => (value === null || value === undefined ? "–" : say(value));
 const counted = (value, noun) => `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;
 const ordinal = (name) => { const found = /(\d+)$/.exec(name); return found ? Number(found[1]) : 0; };
+const brief = (name) => /worker-\d+$/.exec(name)?.[0] ?? name;  // in a cluster it begins with the query's name
 const colour = (name) => `w${ordinal(name) % 8}`;
 
 // --- charts
@@ -80,7 +81,7 @@ function control(frame) {
   const bound = frame.beta * frame.consumers, grows = frame.suppliers > bound;
   $("rule").replaceChildren(node("b", {}, `N_sup ${frame.suppliers} ${grows ? ">" : "≤"} β ${frame.beta} × N_con ${frame.consumers} = ${+bound.toFixed(2)}`),
     grows ? ": the rule asks for more workers." : ": the rule asks for no more workers.");
-  const by = frame.place === "gateway" ? "The operator decides: kubectl describe joinq." : "No decision yet.";
+  const by = frame.place === "gateway" ? "The operator has told no decision yet." : "No decision yet.";
   const hand = frame.mode === "Auto" ? by : `scaling.mode is ${frame.mode}: the load decides nothing.`;
   setText($("decision"), frame.decision ? `Decision: ${frame.decision}.` : hand);
   setText($("change"), frame.change ? `Last change, ${clock(frame.change.at)}: ${frame.change.text}.` : "");
@@ -96,7 +97,7 @@ function workers(frame) {
       tick.style.left = `${Math.min(99, at * 100)}%`;
       bar.append(tick);
     }
-    return node("tr", { class: role, "data-worker": one.name }, node("td", {}, one.name), node("td", { class: "role" }, role), node("td", {}, bar),
+    return node("tr", { class: role, "data-worker": one.name }, node("td", { title: one.name }, brief(one.name)), node("td", { class: "role" }, role), node("td", {}, bar),
       node("td", { class: "n" }, maybe(one.occupancy, (value) => value.toFixed(2))),
       node("td", { class: "n" }, maybe(one.busy, (value) => `${Math.round(value * 100)} %`)),
       node("td", { class: "n" }, maybe(one.bytes, size)), node("td", { class: "n" }, one.groups));
@@ -118,8 +119,8 @@ function groups(frame) {
     cell.title = `group ${group}: ${name ?? "no owner has reported it"}, ${size(frame.sizes[group])}${move ? `, on its way to ${move.to}` : ""}`;
   });
   const own = (number) => frame.owners.flatMap((owner, group) => (owner === number ? [group] : []));
-  $("owners").replaceChildren(...frame.workers.map((one) => node("span", {}, node("i", { class: colour(one.name) }), `${one.name} (${one.groups})`)));
-  const rows = frame.workers.map((one, number) => node("tr", {}, node("td", {}, one.name), node("td", { class: "wrap" }, own(number).join(", ") || "–"),
+  $("owners").replaceChildren(...frame.workers.map((one) => node("span", {}, node("i", { class: colour(one.name) }), `${brief(one.name)} (${one.groups})`)));
+  const rows = frame.workers.map((one, number) => node("tr", {}, node("td", {}, brief(one.name)), node("td", { class: "wrap" }, own(number).join(", ") || "–"),
     node("td", { class: "n" }, size(own(number).reduce((sum, group) => sum + frame.sizes[group], 0)))));
   table($("groups-table"), [["worker"], ["groups"], ["window", "n"]], rows, "no worker yet");
 }
@@ -130,14 +131,14 @@ function moves(frame) {
   const done = frame.moves.map((one) => one.pause).sort((a, b) => a - b);
   const pause = done.length ? `; pauses of the last ${done.length}: median ${duration(done[Math.floor((done.length - 1) / 2)])}, longest ${duration(done[done.length - 1])}` : "";
   setText($("moves-sum"), `${counted(frame.movesDone, "group")} moved, ${frame.underWay.length} under way${pause}.`);
-  const rows = all.map((one) => node("tr", { "data-group": one.group }, node("td", {}, clock(one.at)), node("td", { class: "n" }, one.group), node("td", {}, `${one.from} → ${one.to}`),
-    node("td", { class: "n" }, size(one.bytes)), node("td", { class: "n" }, maybe(one.pause, duration)),
+  const rows = all.map((one) => node("tr", { "data-group": one.group }, node("td", {}, clock(one.at)), node("td", { class: "n" }, one.group), node("td", { title: `${one.from} → ${one.to}` }, `${brief(one.from)} → ${brief(one.to)}`),
+    node("td", { class: "n" }, maybe(one.pause, duration)), node("td", { class: "n" }, size(one.bytes)),
     node("td", {}, one.pause === null ? "under way" : one.planned ? "planned" : "its worker was lost")));
-  table($("moves"), [["time"], ["group", "n"], ["from → to"], ["window", "n"], ["pause", "n"], ["why"]], rows, "none yet");
+  table($("moves"), [["time"], ["group", "n"], ["from → to"], ["pause", "n"], ["window", "n"], ["why"]], rows, "none yet");
 }
 
 function streams(frame) {
-  const rows = frame.streams.map((one) => node("tr", {}, node("td", {}, one.name), node("td", {}, one.window),
+  const rows = frame.streams.map((one) => node("tr", {}, node("td", { class: "name", title: one.name }, one.name), node("td", {}, one.window),
     node("td", { class: "n" }, whole(one.rows)), node("td", { class: "n" }, whole(one.late)),
     node("td", {}, one.ended ? "ended" : maybe(one.watermark, (at) => (at > 1e8 ? new Date(at * 1000).toISOString().replace("T", " ").slice(0, 19) : `${at.toFixed(1)} s`))),
     node("td", { class: "n", title: "clock minus watermark; none if the rows have a time of their own" }, maybe(one.lag, (lag) => (Math.abs(lag) > 3e7 ? "–" : duration(lag)))), node("td", { class: "n" }, maybe(one.behind, duration))));
@@ -173,6 +174,16 @@ function others(frame) {
   place.replaceChildren(...frame.others.map((one) => node("a", { href: /^http:\/\//.test(one.address) ? one.address : "#" }, one.name)));
 }
 
+function starting() {  // nothing is known yet: the page says so, instead of being empty
+  const none = ["Rows per second", "Results per second", "Results committed", "Delay p99", "Workers", "Records not committed"];
+  pairs($("tiles"), none.map((name) => [name, "–"]));
+  setText($("decision"), "The processes are starting. The first figures come when a worker is there; the first time compiling takes some seconds more.");
+  table($("workers"), [["worker"], ["role"], ["buffer"], ["f", "n"], ["busy", "n"], ["window", "n"], ["groups", "n"]], [], "no worker yet");
+  table($("moves"), [["time"], ["group", "n"], ["from → to"], ["pause", "n"], ["window", "n"], ["why"]], [], "none yet");
+  table($("streams"), [["stream"], ["window"], ["rows", "n"], ["late", "n"], ["watermark"]], [], "none yet");
+  setText($("owners"), "no owner yet");
+}
+
 // --- frames
 
 let past = null, heard = 0, frame = null;
@@ -185,7 +196,10 @@ function show(now) {
   others(frame);
   events(frame);
   mood();
-  if (frame.state === "starting") return;
+  if (frame.state === "starting") {
+    starting();
+    return;
+  }
   for (const draw of [control, workers, groups, moves, streams, log]) draw(frame);
   tiles(frame, Object.fromEntries(Object.keys(past).map((name) => [name, past[name].at(-1) ?? null])));
   for (const chart of charts) chart.draw(past);
