@@ -390,9 +390,8 @@ class GatewayMachine:
     def _finish(self, now_ns: int) -> list[Order]:
         self.finished = True
         peers = [OPERATOR, *(self.workforce.peer(worker) for worker in self.workforce.up())]
-        told: list[Order] = [Send(peer, messages.Finished()) for peer in peers]
-        over = orders.Stop("the query has ended, everything is committed")
-        return [*self._overview(now_ns, is_last=True), *told, over]
+        told = [*self._overview(now_ns, is_last=True), *(Send(peer, messages.Finished()) for peer in peers)]
+        return [*told, orders.Stop("the query has ended, everything is committed")]
 
     def check_invariants(self) -> None:
         """Stop with a `Bug` if the machine's state contradicts itself."""
