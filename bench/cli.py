@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bench import hybrid_core, hybrid_service, service, state, steady, throughput
+from bench import hybrid_core, hybrid_service, service, spark_load, state, steady, throughput
 from bench.answer import BenchError
 from bench.lab import HEADLINE, Lab, described, headline
 from bench.report import Metric, table, write_json
@@ -64,7 +64,7 @@ def jobs() -> list[Job]:
         Job(state.PAUSE_NAMES, state.pauses),
         Job(state.RECOVERY_NAMES, state.recovery),
     ]
-    return [*core, *served, *survived]
+    return [*core, *served, *survived, Job(spark_load.NAMES, spark_load.load)]
 
 
 _IDS: Final = ("tuples_per_s", "ratio_to_c", "ingest.tuples_per_s")

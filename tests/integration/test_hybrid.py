@@ -6,45 +6,23 @@ Spark: `test_examples`, `tests/spark/test_lookup.py`.
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from joinery.adapters.recording import read_tables
-from joinery.cli import children
 from joinery.cli.checking import verify_output
+from joinery.cli.local_table import LocalTable
 from joinery.cli.query_file import read_query
 from joinery.client import connect
 from tests.support.running import running
 from tests.support.tables import PATIENCE_S, sales, until, write_query, write_table
 
-ROOT = Path(__file__).parents[2]
-
-
-class Plain(subprocess.Popen[bytes]):
-    """A process of our own, as far as a run needs it (`nursery.Born`)."""
-
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
-        command = [sys.executable, "-m", "tests.support.plain_lookup", *words]
-        super().__init__(command, cwd=ROOT, env=dict(environment))
-
-    def send(self, number: signal.Signals) -> None:
-        self.send_signal(number)
-
 
 @pytest.fixture(autouse=True)
 def _plain_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = children.start
-
-    def start(role: str, words: Sequence[str], environment: Mapping[str, str]) -> Any:
-        return Plain(words, environment) if role == "spark.lookup" else real(role, words, environment)
-
-    monkeypatch.setattr(children, "start", start)
+    monkeypatch.setattr(LocalTable, "module", "tests.support.plain_lookup")
 
 
 def test_moves_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp_path: Path) -> None:

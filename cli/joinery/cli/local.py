@@ -110,7 +110,7 @@ class LocalRun:
                 self.dashboard = self._announcement.dashboard = self._dashboard.url
             self._announcement.begin()
             if self._lookup.is_needed:
-                self._children.start("lookup", *self._lookup.command())
+                self._children.start("lookup", self._lookup.module, self._lookup.words())
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
             self._scale(self._wanted)
@@ -200,7 +200,8 @@ class LocalRun:
     def _start(self, role: str, name: str, *flags: str) -> None:
         recording = [] if self._record is None else ["--record", str(self._record)]
         words = ["--query", str(self.query), "--name", name, "--keys", self._redis.keys, *flags, *recording]
-        self._children.start(name, role, [*words, *self._lookup.flags])
+        words += self._lookup.flags
+        self._children.start(name, f"joinery.{role}", words)
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)

@@ -17,6 +17,9 @@ from joinery.model.spec import JoinQuerySpec
 class LocalTable:
     """What a run needs for a stored table; of a query without one, nothing."""
 
+    module = "joinery.spark.lookup"
+    """What runs as the lookup application."""
+
     def __init__(self, query: Path, spec: JoinQuerySpec, record: Path | None, state: Path | None) -> None:
         self._query, self._record, self._state = query, record, state
         self.is_needed = spec.table is not None
@@ -28,8 +31,8 @@ class LocalTable:
         """What the other processes are told."""
         return ["--lookup", self._address] if self.is_needed else []
 
-    def command(self) -> tuple[str, list[str]]:
-        """The role of the lookup application and its flags; refused if this machine has no Spark."""
+    def words(self) -> list[str]:
+        """The flags of the lookup application; refused if this machine has no Spark."""
         if find_spec("pyspark") is None:
             raise UserMustAct("found no PySpark, wanted it for a stored table; pip install 'joinery[spark]'")
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
@@ -39,7 +42,7 @@ class LocalTable:
             self._folder = Path(made)
         recording = [] if self._record is None else ["--record", str(self._record)]
         words = ["--query", str(self._query), "--listen", self._address, "--segments", str(self._folder)]
-        return "spark.lookup", [*words, *recording]
+        return [*words, *recording]
 
     def close(self, *, ended: bool) -> None:
         """The segments are of no use any more, unless the run is to go on."""
