@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 # less: what a query needs on one machine, without Spark, tests and tools; a quarter of the download
 RUNS := $(VENV)/.runs
 export PYTHONHASHSEED ?= 0
+# compiled modules are kept (`clean` takes them away): a process starts in three quarters of the time
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help venv python run test lint docs bench bench-peers figures simulate chaos soak cluster cluster-down test-cluster lock clean
 
@@ -41,8 +43,8 @@ $(RUNS): requirements/run.lock pyproject.toml | python
 run: $(RUNS) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
 	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
-test: $(READY) ## every test (about 25 minutes on 2 cores)
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(READY) ## every test (about 12 minutes on 2 cores; tests with real processes mostly wait, so there are more of them than cores)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(READY) ## ruff, mypy strict, import contracts
 	@$(BIN)/ruff check .
@@ -80,9 +82,10 @@ lock: | python ## make the locks anew from pyproject.toml
 	@$(COMPILE) --extra service --extra operator --constraint requirements/dev.lock --output-file requirements/image.lock pyproject.toml requirements/image.in
 	@$(COMPILE) --extra service --extra embedded --constraint requirements/dev.lock --output-file requirements/run.lock pyproject.toml requirements/build.in requirements/image.in
 	@$(COMPILE) --constraint requirements/dev.lock --output-file requirements/build.lock requirements/build.in
+	@$(COMPILE) --constraint requirements/dev.lock --output-file requirements/spark.lock requirements/spark.in
 
-cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes)
-	@$(BIN)/python -m tests.cluster up
+cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes); the image of Spark, too: ARGS=--spark
+	@$(BIN)/python -m tests.cluster up $(ARGS)
 
 cluster-down: $(READY) ## end the cluster that `make cluster` started
 	@$(BIN)/python -m tests.cluster down

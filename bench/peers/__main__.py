@@ -62,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--reps", type=_reps, default=3, metavar="N", help="turns of each (default 3)")
     workers = "workers of our service (default 1: on two cores producer, gateway and collector fill the other one)"
     add("--workers", type=_reps, default=1, metavar="N", help=workers)
-    add("--json", type=Path, metavar="FILE", help="where metrics go (default build/bench.json, beside what `make bench` found)")
+    add(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="where metrics go (default build/bench.json, beside what `make bench` found)",
+    )
     return parser
 
 

@@ -15,7 +15,7 @@ EPOCH_S = 1.0
 """t_r; a worker that is silent for one and a half of it is lost."""
 MOST_KILLS = 7
 """Of one process; `children.MOST_CRASHES` in a minute are too many by design."""
-LONG_S, LONG_FAULTS = 65.0, 30
+LONG_S, LONG_FAULTS = 50.0, 30
 """The long run."""
 KINDS = ("inner", "left", "right", "full", "semi", "anti")
 MOMENTS: Mapping[str, tuple[str, ...]] = {
@@ -128,7 +128,7 @@ def draw_long(seed: int) -> Plan:
     return draw(seed, seconds=LONG_S, faults=LONG_FAULTS, workers=3)
 
 
-def draw(seed: int, *, seconds: float = 9.0, faults: int | None = None, workers: int | None = None) -> Plan:
+def draw(seed: int, *, seconds: float = 7.0, faults: int | None = None, workers: int | None = None) -> Plan:
     """The plan of a seed."""
     dice = random.Random(f"chaos {seed}")
     lateness, replicas = dice.choice((0, 40, 150)), workers or dice.choice((1, 2, 2, 3, 3))

@@ -11,11 +11,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 if it is up, or gone."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     parser.add_argument("what", choices=("up", "down"))
+    parser.add_argument("--spark", action="store_true", help="the image of Spark, too: for LoadTests")
+    asked = parser.parse_args(arguments)
     try:
-        if parser.parse_args(arguments).what == "down":
-            place().down()
+        where = place()
+        if asked.what == "down":
+            where.down()
         else:
-            print(told(place().up()))  # noqa: T201
+            print(told(where.up()))  # noqa: T201
+            if asked.spark:
+                print(f"# image of Spark: {where.spark_image()}")  # noqa: T201
     except Missing as missing:
         parser.exit(2, f"{missing}\n")
     return 0

@@ -106,8 +106,8 @@ class User:
     def decisions(self, query: str) -> list[Decision]:
         """What the operator decided, with its inputs, as its log has it."""
         lines = self.kubectl("logs", "deploy/joinery-operator", "--tail=-1").splitlines()
-        texts = [line.partition(": decision ")[2] for line in lines if f"{query}-gateway" in line]
-        return [decode(json.loads(text), []) for text in texts if text]
+        told = [json.loads(line) for line in lines if '"event": "Decided"' in line]
+        return [decode(one["decision"], []) for one in told if one["gateway"].startswith(f"{query}-gateway")]
 
     def clear(self) -> None:
         """Every query and its traffic go."""

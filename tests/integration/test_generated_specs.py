@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.integration.test_run import TRUTH, joinery, truth, write_input, write_query
+from tests.integration.test_run import TRUTH, truth, write_input, write_query
+from tests.support.running import called
 
 SPECS = int(os.environ.get("JOINERY_SPECS", "6"))
 KINDS = tuple(TRUTH)
@@ -52,7 +53,7 @@ def drawn(seed: int) -> tuple[str, dict[str, Any]]:
 def test_nothing_that_says_how_changes_what(seed: int, tmp_path: Path) -> None:
     kind, more = drawn(seed)
     write_input(tmp_path)
-    done = joinery("run", str(write_query(tmp_path, kind, **more)))
+    done = called("run", str(write_query(tmp_path, kind, **more)))
     assert 0 == done.returncode, done.stderr
     found = Counter(tuple(row.values()) for row in pq.read_table(tmp_path / "out.parquet").to_pylist())
     assert truth(tmp_path, kind) == found

@@ -186,7 +186,7 @@ def test_run_waits_for_producers_and_says_where(tmp_path: Path) -> None:
     words: Any = command("run", str(query), "--verify")
     run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
     for stream, table in (("a", A), ("b", B)):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while (done := joinery("push", str(query), stream, "--end", data=as_bytes(table, "csv"))).returncode == 2:
             assert time.monotonic() < deadline, done.stderr
             time.sleep(0.2)

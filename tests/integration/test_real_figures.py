@@ -6,10 +6,12 @@ Each test makes its own runs: side by side where they are several, since throttl
 import pytest
 
 from bench.figures import real_runs as lab
+from tests.support.measuring import measured
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 
+@measured
 def test_figures_5_and_6_delay_is_flat_below_the_knee_steep_above_and_the_knee_grows_with_workers() -> None:
     curves = lab.delay_over_rate((700.0, 1200.0, 1600.0, 2100.0, 2600.0))
     knees = [curves[workers].knee_hz for workers in (1, 2, 3)]
@@ -22,13 +24,16 @@ def test_figures_5_and_6_delay_is_flat_below_the_knee_steep_above_and_the_knee_g
         assert curve.over.delay_s > 5 * level
 
 
+@measured
 def test_figure_8_fine_tuning_takes_the_delay_down_at_least_five_times() -> None:
     found = lab.fine_tuning()
     assert found[False].delay_s >= 5 * found[True].delay_s
 
 
+@measured
 def test_figures_12_and_7_11_communication_spreads_with_the_rate_unless_turns_are_known_and_windows_grow() -> None:
     rates = (500.0, 1000.0, 2000.0)
+    lab.communication_over_rate.cache_clear()
     found = lab.communication_over_rate(rates)
     unknown, known = ([lab.spread(lab.received(one)) for one in found[turns]] for turns in (False, True))
     assert sorted(unknown) == unknown
@@ -41,6 +46,7 @@ def test_figures_12_and_7_11_communication_spreads_with_the_rate_unless_turns_ar
         assert [] == [one.windows for one in points if max(one.windows) > 1.5 * min(one.windows)]
 
 
+@measured
 def test_figure_7_13_communication_falls_per_worker_and_rises_linearly_in_sum() -> None:
     found = lab.communication_over_workers()
     sums = [sum(found[workers].communication) for workers in (1, 2, 3, 4)]
@@ -51,8 +57,10 @@ def test_figure_7_13_communication_falls_per_worker_and_rises_linearly_in_sum() 
     assert lab.square([1, 2, 3, 4], sums) > 0.95
 
 
+@measured
 def test_figures_13_and_14_delay_rises_and_communication_falls_with_the_epoch() -> None:
     epochs = (0.25, 1.0, 2.0)
+    lab.over_epochs.cache_clear()
     found = lab.over_epochs(epochs)
     delays = [found[epoch].delay_s for epoch in epochs]
     assert sorted(delays) == delays
@@ -61,6 +69,7 @@ def test_figures_13_and_14_delay_rises_and_communication_falls_with_the_epoch() 
     assert times[-1] < 0.8 * times[0]
 
 
+@measured
 def test_section_v_b_the_gateways_buffer_shrinks_with_sub_groups_as_the_paper_says() -> None:
     for n_g, point in lab.gateway_buffer().items():
         assert lab.expected_peak(point) == pytest.approx(point.peak_bytes, rel=0.15), f"{n_g} sub-groups"

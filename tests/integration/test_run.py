@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+
+from tests.support.running import called
 
 ROWS = 4000
 WINDOWS_MS = (300, 120)
@@ -85,7 +88,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
 
 
-def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, "it did not come"
@@ -93,17 +96,14 @@ def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def children(pid: int) -> dict[str, int]:
-    """The processes of a run that is under way, by name."""
-    found = {}
+    """The processes of a run that is under way, by name: the children of its nursery."""
+    words, parents = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_text().split("\0")
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == pid and "--name" in words:
-            found[words[words.index("--name") + 1]] = int(folder.name)
-    return found
+        with suppress(OSError):
+            words[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found = [one for one, parent in parents.items() if parents.get(parent) == pid and "--name" in words[one]]
+    return {words[one][words[one].index("--name") + 1]: one for one in found}
 
 
 def parts(folder: Path) -> list[Path]:
@@ -120,20 +120,20 @@ def truth(folder: Path, kind: str) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize("kind", TRUTH)
 def test_a_run_from_files_to_a_file_is_exact(kind: str, tmp_path: Path) -> None:
     write_input(tmp_path)
-    done = joinery("run", str(write_query(tmp_path, kind, **SHAPES[kind])))
+    done = called("run", str(write_query(tmp_path, kind, **SHAPES[kind])))
     assert 0 == done.returncode, done.stderr
     found = Counter(tuple(row.values()) for row in pq.read_table(tmp_path / "out.parquet").to_pylist())
     assert truth(tmp_path, kind) == found
 
 
 def test_a_missing_query_file_is_told(tmp_path: Path) -> None:
-    done = joinery("run", str(tmp_path / "nowhere.yaml"))
+    done = called("run", str(tmp_path / "nowhere.yaml"))
     assert (2, True) == (done.returncode, "wanted a query file" in done.stderr)
 
 
 def test_a_sink_that_would_replace_a_source_is_refused(tmp_path: Path) -> None:
     write_input(tmp_path)
-    done = joinery("run", str(write_query(tmp_path, "inner", sinks=[{"file": {"path": "a.parquet"}}])))
+    done = called("run", str(write_query(tmp_path, "inner", sinks=[{"file": {"path": "a.parquet"}}])))
     assert (2, True) == (done.returncode, "a.parquet, a source" in done.stderr)
 
 
@@ -145,7 +145,7 @@ def test_a_sink_that_cannot_be_written_says_why(tmp_path: Path) -> None:
 
 def test_without_a_word_about_durability_the_log_is_on_disk(tmp_path: Path) -> None:
     write_input(tmp_path)
-    done = joinery("run", str(write_query(tmp_path, "inner", checkpoint={"interval": "200ms"})))
+    done = called("run", str(write_query(tmp_path, "inner", checkpoint={"interval": "200ms"})))
     assert 0 == done.returncode, done.stderr
 
 
@@ -189,7 +189,7 @@ def test_late_rows_are_counted_and_it_is_said_where_they_are(tmp_path: Path) -> 
     table = pq.read_table(tmp_path / "a.parquet").set_column(2, "ts", pa.array(times))
     pq.write_table(table, tmp_path / "a.parquet")
     late = {"sink": {"file": {"path": "late.csv"}}}
-    done = joinery("run", str(write_query(tmp_path, "inner", late=late)), "--json")
+    done = called("run", str(write_query(tmp_path, "inner", late=late)), "--json")
     told = json.loads(done.stdout)["late"]
     written = (tmp_path / "late-a.csv").read_text().splitlines()
     assert ({"a": 3, "b": 0}, str(tmp_path / "late-a.csv")) == (told["rows"], told["files"]["a"])
@@ -207,11 +207,11 @@ def test_a_file_that_will_be_replaced_is_named_first_or_refused(tmp_path: Path) 
     write_input(tmp_path)
     (tmp_path / "out.parquet").write_text("old")
     query = str(write_query(tmp_path, "inner"))
-    refused = joinery("run", query, "--no-clobber")
+    refused = called("run", query, "--no-clobber")
     assert (2, True, "old") == (
         refused.returncode, "--no-clobber: found" in refused.stderr, (tmp_path / "out.parquet").read_text(),
     )  # fmt: skip
-    done = joinery("run", query)
+    done = called("run", query)
     assert f"{tmp_path / 'out.parquet'} (3 B) is there, and will be replaced" in done.stderr.splitlines()[0]
     assert truth(tmp_path, "inner").total() == pq.read_metadata(tmp_path / "out.parquet").num_rows
 
@@ -229,7 +229,7 @@ def test_a_bad_input_is_refused_before_a_process_starts(
 ) -> None:
     write_input(tmp_path)
     break_it(tmp_path)
-    done = joinery("run", str(write_query(tmp_path, "inner")))
+    done = called("run", str(write_query(tmp_path, "inner")))
     assert (2, True, True) == (done.returncode, "spec.streams[1].source" in done.stderr, said in done.stderr), (
         done.stderr
     )
@@ -273,7 +273,7 @@ def test_a_collector_that_is_killed_is_replaced_and_leaves_no_parts(tmp_path: Pa
 def test_a_worker_that_is_killed_is_mentioned_and_the_output_is_exact(tmp_path: Path) -> None:
     run = started("run", str(slow(tmp_path)))
     until(lambda: bool(parts(tmp_path)) and "worker-1" in children(run.pid))
-    time.sleep(3)
+    time.sleep(1)
     os.kill(children(run.pid)["worker-1"], signal.SIGKILL)
     _, said = run.communicate(timeout=100)
     assert 0 == run.returncode, said

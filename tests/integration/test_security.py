@@ -82,18 +82,19 @@ def with_tls(folder: Path, token: str = "") -> Security:
 
 def call(address: str, security: Security, talk: Conversation) -> grpc.StatusCode | None:
     """How a call ends that says nothing; None: it is taken, and goes on."""
-    said = threading.Event()
+    said, ended = threading.Event(), threading.Event()
 
     def nothing() -> Iterator[bytes]:
-        said.wait(5)
+        said.wait(30)
         yield from ()
 
     with security.channel(address, OPTIONS) as channel:
         method = channel.stream_stream(f"/{talk.service}/{talk.method}")
-        talking = method(nothing(), timeout=4, metadata=security.metadata)
+        talking = method(nothing(), timeout=20, metadata=security.metadata)
         try:
             talking.initial_metadata()
-            is_taken = talking.is_active()
+            # a refusal's status is told right after its metadata, not with them
+            is_taken = talking.add_callback(ended.set) and not ended.wait(0.5)
         except grpc.RpcError:
             is_taken = False
         if is_taken:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.integration.test_run import joinery, truth, write_input, write_query
+from tests.support.running import called
 
 EXACT = "missing 0, extra 0, duplicate 0"
 
@@ -37,7 +38,7 @@ def rewrite(query: Path, **changes: Any) -> Path:
 def test_a_run_is_verified(kind: str, ending: str, tmp_path: Path) -> None:
     write_input(tmp_path)
     query = write_query(tmp_path, kind, sinks=[{"file": {"path": f"out.{ending}"}}], replicas=2)
-    done = joinery("verify", str(query))
+    done = called("verify", str(query))
     assert (0, EXACT) == verdict(done), done.stderr
 
 
@@ -50,7 +51,7 @@ def test_generators_arrival_times_a_count_window_and_a_count_sink_are_verified(t
             {"source": deepcopy(source), "window": {"count": 500}, "time": None},
         ],
     )
-    done = joinery("verify", str(query))
+    done = called("verify", str(query))
     assert (0, EXACT) == verdict(done), done.stderr
     assert "of a 3,000, b 3,000 rows" in done.stdout
 
@@ -63,7 +64,7 @@ def test_late_rows_are_verified_too(tmp_path: Path) -> None:
         write_query(tmp_path, "left", late={"sink": {"file": {"path": "late.csv"}}}),
         streams=[{"time": {"column": "ts", "unit": "ms", "lateness": "15s"}}],
     )
-    done = joinery("verify", str(query))
+    done = called("verify", str(query))
     assert (0, EXACT) == verdict(done), done.stderr
     assert "in 3 files" in done.stdout
     late = pa.csv.read_csv(tmp_path / "late-a.csv").num_rows
@@ -75,7 +76,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A query that ran, with a recording of its input."""
     folder = tmp_path_factory.mktemp("run")
     write_input(folder)
-    done = joinery("run", str(write_query(folder, "left")), "--record", str(folder / "record"))
+    done = called("run", str(write_query(folder, "left")), "--record", str(folder / "record"))
     assert 0 == done.returncode, done.stderr
     return folder
 
@@ -83,7 +84,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("how", [["--no-run"], ["--recorded"]])
 def test_an_output_that_is_there_is_verified_without_a_run(how: list[str], finished: Path) -> None:
     where = [str(finished / "record")] if how == ["--recorded"] else []
-    done = joinery("verify", str(finished / "query.yaml"), *how, *where)
+    done = called("verify", str(finished / "query.yaml"), *how, *where)
     assert (0, EXACT) == verdict(done), done.stderr
     assert f"checked {truth(finished, 'left').total():,} results" in done.stdout
 
@@ -107,7 +108,7 @@ def test_a_wrong_output_is_told_with_its_first_rows(kind: str, finished: Path) -
     right = pq.read_table(path)
     pq.write_table(damage(right, kind), path)
     try:
-        done = joinery("verify", str(finished / "query.yaml"), "--no-run")
+        done = called("verify", str(finished / "query.yaml"), "--no-run")
     finally:
         pq.write_table(right, path)
     assert (1, kind) == verdict(done)
@@ -120,18 +121,18 @@ def test_a_source_that_is_not_what_was_recorded_is_told(finished: Path) -> None:
     right = pq.read_table(path)
     pq.write_table(right.slice(0, 3999), path)
     try:
-        done = joinery("verify", str(finished / "query.yaml"), "--recorded", str(finished / "record"))
+        done = called("verify", str(finished / "query.yaml"), "--recorded", str(finished / "record"))
     finally:
         pq.write_table(right, path)
     assert (1, True) == (done.returncode, "stream b: recorded is not what the source gives" in done.stdout)
 
 
 def test_what_cannot_be_verified_is_refused(finished: Path, tmp_path: Path) -> None:
-    nowhere = joinery("verify", str(finished / "query.yaml"), "--recorded", str(tmp_path))
+    nowhere = called("verify", str(finished / "query.yaml"), "--recorded", str(tmp_path))
     assert (2, True) == (nowhere.returncode, "wanted the recording of a run that ended" in nowhere.stderr)
     write_input(tmp_path)
     query = rewrite(write_query(tmp_path, "inner"), streams=[{"source": None}])
-    pushed = joinery("verify", str(query), "--no-run")
+    pushed = called("verify", str(query), "--no-run")
     assert (2, True) == (pushed.returncode, "joinery run --record" in pushed.stderr)
 
 

@@ -10,15 +10,15 @@ from itertools import count
 
 import pytest
 
-from joinery.machine.orders import Effect
+from joinery.machine.effects import Effect
 from joinery.simulate.schedule import Crash, Role
 from joinery.simulate.world import run
 from tests.simulation.disturbances import POINTS
 from tests.simulation.runs import counted, judge, tell
 from tests.simulation.schedules import random_schedule
 
-SCHEDULES_IN_TEST = int(os.environ.get("SCHEDULES_IN_TEST", "800"))
-CHUNKS = 20
+SCHEDULES_IN_TEST = int(os.environ.get("SCHEDULES_IN_TEST", "400"))
+CHUNKS = 10
 SHRINKING_RUNS = 120
 ENOUGH = 400
 """Runs within which every crash point must have fired."""

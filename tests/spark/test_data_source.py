@@ -22,7 +22,12 @@ from tests.support.pods import until
 from tests.support.running import counted, frame, running, truth, write_query
 
 Rows = Counter[tuple[Any, ...]]
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+PATIENCE_S = 120
+"""How long a test waits for what takes seconds on an idle machine."""
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    pytest.mark.timeout(5 * PATIENCE_S),
+]
 
 
 def as_frame(spark: SparkSession, folder: Path, table: pa.Table) -> DataFrame:
@@ -73,7 +78,7 @@ def test_both_streams_written_as_frames_give_the_oracles_results(spark: SparkSes
             rows = as_frame(spark, tmp_path / name, table).repartition(producers, "k").sortWithinPartitions("ts")
             writing = rows.write.format("joinery").option("gateway", run.gateway).option("stream", name)
             writing.option("producers", producers).option("end", True).mode("append").save()
-        reader.join(60)
+        reader.join(PATIENCE_S)
     assert truth(a, b) == counted(found)
 
 
@@ -114,7 +119,7 @@ def test_a_spark_job_that_is_killed_and_started_again_loses_and_repeats_nothing(
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
         job = subprocess.Popen(words, env=environment, start_new_session=True, stderr=subprocess.DEVNULL)  # noqa: S603
         try:
-            until(lambda: offsets(checkpoint) >= 3 or job.poll() is not None)
+            until(lambda: offsets(checkpoint) >= 3 or job.poll() is not None, PATIENCE_S)
         finally:
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
@@ -123,13 +128,13 @@ def test_a_spark_job_that_is_killed_and_started_again_loses_and_repeats_nothing(
         rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 6).parquet(str(folder)).repartition(2, "k")
         writing = rows.writeStream.format("joinery").option("gateway", run.gateway).option("stream", "a")
         writing = writing.option("producers", 2).option("checkpointLocation", str(checkpoint))
-        writing.trigger(availableNow=True).start().awaitTermination(60)
+        writing.trigger(availableNow=True).start().awaitTermination(PATIENCE_S)
         forget_last_commit(checkpoint)
         again = writing.trigger(availableNow=True).start()
-        again.awaitTermination(60)
+        again.awaitTermination(PATIENCE_S)
         end_stream(run.gateway, "a", again.id, producers=2)
-        pushing.join(60)
-        reader.join(60)
+        pushing.join(PATIENCE_S)
+        reader.join(PATIENCE_S)
     assert 3 <= killed_at < 24, "the job was killed in the middle"
     assert truth(a, b) == counted(found)
 

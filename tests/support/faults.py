@@ -134,7 +134,8 @@ class Running:
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
             except OSError:
                 continue
-            if state == "Z" or not any(str(self.folder) in word for word in words):
+            is_nursery = words[2:4] == ["joinery.cli.nursery", str(self.process.pid)]
+            if state == "Z" or not (is_nursery or any(str(self.folder) in word for word in words)):
                 continue
             name = words[words.index("--name") + 1] if "--name" in words else _other(words)
             found[name] = int(entry.name)
@@ -178,6 +179,8 @@ class Running:
 def _other(words: list[str]) -> str:
     if any("redis_watcher" in word for word in words):
         return "watcher"
+    if "joinery.cli.nursery" in words:
+        return "nursery"
     return "redis" if "redis-server" in words[0] else "runner"
 
 

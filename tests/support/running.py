@@ -1,19 +1,24 @@
 """A query that waits for pushed rows, as real processes, for tests of clients and pipes."""
 
+import gc
+import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from sys import getswitchinterval, setswitchinterval
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import yaml
+from typer.testing import CliRunner
 
 from joinery.cli.local import LocalRun
+from joinery.cli.main import app
 from joinery.cli.run import read_query
 
 SCHEMA = {"k": "int64", "n": "int64", "s": "string", "ts": "int64"}
@@ -77,3 +82,23 @@ def command(*words: str) -> list[str]:
 def joinery(*words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end."""
     return subprocess.run(command(*words), input=data, capture_output=True, timeout=120, check=False)  # noqa: S603
+
+
+def called(*words: str) -> subprocess.CompletedProcess[str]:
+    """A `joinery` command in this process: without the second that loading takes, for tests of what a query gives.
+
+    What its own processes say is not in what it gives back; what it sets for good in its process is put back.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers, thresholds, interval = [signal.getsignal(one) for one in numbers], gc.get_threshold(), getswitchinterval()
+    try:
+        done = CliRunner().invoke(app, words)
+    finally:
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        setswitchinterval(interval)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)

@@ -6,7 +6,7 @@ whichever file it was given. Only what is read at the start (`Way.RESTART`) is t
 once is told by the gateway.
 """
 
-import sys
+import logging
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -16,6 +16,8 @@ from joinery.adapters.redis_calls import calling, prefix_of
 from joinery.model.errors import BadSpec, Bug
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.spec_change import KeptSpec, read_spec, restarted, write_spec
+
+log = logging.getLogger(__name__)
 
 SPEC: Final = "spec"
 
@@ -57,7 +59,7 @@ def starting_spec(client: Redis, query: str, read_file: Callable[[], JoinQuerySp
     try:
         return restarted(origin, read_file())
     except (BadSpec, OSError) as error:
-        sys.stderr.write(f"the query file cannot be used, and is not: the query goes on as it is ({error})\n")
+        log.warning("the query file cannot be used, and is not: the query goes on as it is (%s)", error)
         return origin
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from joinery.adapters.embedded_redis import connect
+from joinery.adapters.logs import begin, complain
 from joinery.adapters.process import Process
 from joinery.adapters.redis_spec import starting_spec
 from joinery.adapters.security import TOKEN, Security
@@ -56,6 +57,8 @@ class Settings:
     """Folder with ca.crt, tls.crt and tls.key; None: plain text."""
     token: str = field(default="", repr=False)
     """What producers and subscribers must show; empty: nothing."""
+    lookup: str = ""
+    """Address of the lookup application, of a query with a stored table."""
     http: str = ""
     """Address of the pages for probes (`http_probes`); empty: there are none."""
 
@@ -94,6 +97,7 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     parser.add_argument("--listen", default="", help="address to serve on, such as 127.0.0.1:7001")
     parser.add_argument("--gateway", default="", help="address of the gateway")
     parser.add_argument("--collector", default="", help="address of the collector")
+    parser.add_argument("--lookup", default="", help="address of the lookup application of a stored table")
     redis = "URL of the Redis for log, checkpoints and commits; left out: JOINERY_REDIS_URL (the place for a password)"
     parser.add_argument("--redis", default="", help=redis)
     parser.add_argument("--keys", default="", help="name of the query's keys in Redis; left out: the query file's")
@@ -111,6 +115,8 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     flags = vars(parser.parse_args(arguments))
     flags["redis"] = flags["redis"] or environment.get(REDIS_URL, "")
     settings = Settings(**flags, token=environment.get(TOKEN, ""))
+    worker = settings.name if role == "worker" else ""
+    begin(role, query=settings.joinquery, worker=worker, environment=environment)
     if settings.with_parent:
         end_with_parent(settings.with_parent)
     return settings
@@ -151,15 +157,15 @@ def exit_code(name: str, main: Callable[[], Process], *, ends_when_told: bool = 
     try:
         process = main()
     except UserMustAct as refused:
-        sys.stderr.write(f"{name}: {refused}\n")
+        complain(name, str(refused))
         return CANNOT_RUN
     except TryAgain as error:
-        sys.stderr.write(f"{name}: {error}\n")
+        complain(name, str(error))
         return 1
     because = process.run()
     failed = process.shell.failed or (because if ends_when_told and not because.startswith("SIG") else None)
     if failed is not None:
-        sys.stderr.write(f"{name}: {failed}\n")
+        complain(name, failed)
     if process.shell.cannot_run:
         return CANNOT_RUN
     return 0 if failed is None else 1

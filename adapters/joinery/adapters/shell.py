@@ -6,12 +6,12 @@ repeated from the facts that it was told (`Recorder`).
 """
 
 import queue
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar, cast
 
+from joinery.adapters.logs import complain
 from joinery.adapters.pressure import Gate
 from joinery.machine.facts import Fact, Started, Tick
 from joinery.machine.orders import JoinBatch, Order, Stop, WakeAt
@@ -245,8 +245,7 @@ class StoreRunner:
 
     def _say(self, text: str) -> None:
         """A person must hear of it: only they can make room, or bring a server back."""
-        sys.stderr.write(f"{self._shell.instance.partition('/')[0]}: {text}\n")
-        sys.stderr.flush()
+        complain(self._shell.instance.partition("/")[0], text)
 
 
 class ModuleRunner:

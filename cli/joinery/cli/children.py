@@ -4,7 +4,7 @@ Rule 1: a process that ends with code 0 has done its work. One that ends with co
         one could not either.
 Rule 2: any other end is a crash: it is started again after a pause that doubles with every crash that follows soon, and
         `MOST_CRASHES` of them within `SOON_S` are too many.
-Rule 3: a child dies with the thread that started it (`--with-parent`): `start` and `look_after` belong to one thread.
+Rule 3: a child dies with the nursery that started it (`--with-parent`), which dies with this process.
 """
 
 import os
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from joinery.adapters.settings import CANNOT_RUN
+from joinery.cli.nursery import Born, start
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 3.0
@@ -28,8 +29,9 @@ GRACE_S: Final = 10.0
 
 @dataclass(slots=True)
 class _Child:
-    command: Sequence[str]
-    process: subprocess.Popen[bytes] | None = None
+    module: str
+    words: Sequence[str]
+    process: Born | None = None
     """None: it has crashed, and is to come back."""
     back_s: float = 0.0
     """When it comes back."""
@@ -63,16 +65,17 @@ class Children:
         there = list(self._children.items())  # another thread may ask
         return {name: child.process.pid for name, child in there if child.process is not None}
 
-    def start(self, name: str, command: Sequence[str]) -> None:
-        """A new process of this name."""
-        self._children[name] = _Child(command, self._spawn(command))
+    def start(self, name: str, module: str, words: Sequence[str]) -> None:
+        """A new process of this name, with these flags."""
+        child = self._children[name] = _Child(module, words)
+        child.process = self._spawn(child)
 
     def leave(self, name: str) -> None:
         """Let it end in its own time; it does not come back."""
         child = self._children[name]
         child.is_leaving = True
         if child.process is not None:
-            child.process.terminate()
+            child.process.send(signal.SIGTERM)
 
     def look_after(self) -> None:
         """Note who has ended, and start again who must."""
@@ -81,7 +84,7 @@ class Children:
                 if child.is_leaving:
                     del self._children[name]
                 elif time.monotonic() >= child.back_s:
-                    child.process = self._spawn(child.command)
+                    child.process = self._spawn(child)
             elif (code := child.process.poll()) is not None:
                 self._ended(name, child, code)
 
@@ -103,13 +106,8 @@ class Children:
             child.process, child.back_s = None, now + pause_s
             self._say(f"{how}; another one takes its place")
 
-    def _spawn(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - our own modules
-            command,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **self.environment},
-            start_new_session=True,  # Ctrl-C reaches the runner alone, which then ends the others in order
-        )
+    def _spawn(self, child: _Child) -> Born:
+        return start(child.module, child.words, {**os.environ, **self.environment})
 
     def _fail(self, name: str, how: str) -> None:
         self.failed = self.failed or how
@@ -119,15 +117,14 @@ class Children:
         """End all of them."""
         there = [child.process for child in self._children.values() if child.process is not None]
         for process in there:
-            if process.poll() is None:
-                process.terminate()
+            process.send(signal.SIGTERM)
         until = time.monotonic() + GRACE_S
         for process in there:
             try:
                 process.wait(max(0.1, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                process.send(signal.SIGKILL)
+                process.wait(GRACE_S)
         self._children.clear()
 
 

@@ -6,8 +6,6 @@ query has ended. What is safe on disk (`durability: wal`) survives every one of 
 the gateway, so its death is the end of the run.
 """
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from joinery.adapters.dashboard import Change
 from joinery.adapters.dashboard.frames import in_words
 from joinery.adapters.process import Process
 from joinery.adapters.recording import forget_recording
+from joinery.adapters.scaling_record import DecisionTeller, forget_scaling
 from joinery.adapters.settings import REDIS_URL, free_port
 from joinery.adapters.sinks import open_sinks
 from joinery.adapters.sinks.file_sink import FileSink
@@ -27,6 +26,8 @@ from joinery.adapters.tracing import tracer
 from joinery.cli.children import MOST_CRASHES, SOON_S, Children
 from joinery.cli.dashboards import OFF, LocalDashboard
 from joinery.cli.local_redis import LocalRedis
+from joinery.cli.local_table import LocalTable
+from joinery.cli.nursery import nursery
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import outputs
 from joinery.cli.running import Announcement
@@ -74,6 +75,7 @@ class LocalRun:
         self._redis = LocalRedis(spec.redis.url, query.stem, spec.checkpoint.durability, state)
         self._keeps_state = state is not None
         self._gateway, self._collector = (f"127.0.0.1:{at or free_port()}" for at in (port, 0))
+        self._lookup = LocalTable(query, spec, record, state)
         self._announcement = Announcement(query, self._gateway, self._collector)
         self._stopping = threading.Event()
         self._older = {path: _stamp(path) for path in outputs(spec, query.parent)}
@@ -84,6 +86,7 @@ class LocalRun:
         self._process: Process | None = None
         self._attending: threading.Thread | None = None
         self._tracer = tracer("operator")
+        self._teller: DecisionTeller | None = None
         self.last_change: Change | None = None
         """Of the number of workers."""
         self._dashboard_at = dashboard
@@ -92,6 +95,7 @@ class LocalRun:
         """Its address, once the run has begun; empty: there is none."""
 
     def __enter__(self) -> "LocalRun":
+        nursery()  # it loads while Redis starts
         try:
             self._redis.start()
             self._children.environment[REDIS_URL] = self._redis.url
@@ -100,10 +104,13 @@ class LocalRun:
                 self._check_file()
             elif self._record is not None:
                 forget_recording(self._record)
+                forget_scaling(self._record)
             if self._dashboard_at != OFF:
                 self._dashboard = LocalDashboard(self, self._dashboard_at)
                 self.dashboard = self._announcement.dashboard = self._dashboard.url
             self._announcement.begin()
+            if self._lookup.is_needed:
+                self._children.start("lookup", self._lookup.module, self._lookup.words())
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
             self._scale(self._wanted)
@@ -191,16 +198,16 @@ class LocalRun:
     # --- processes
 
     def _start(self, role: str, name: str, *flags: str) -> None:
-        command = [sys.executable, "-m", f"joinery.{role}", "--query", str(self.query), "--name", name]
         recording = [] if self._record is None else ["--record", str(self._record)]
-        more = ["--keys", self._redis.keys, "--with-parent", str(os.getpid()), *flags, *recording]
-        self._children.start(name, [*command, *more])
+        words = ["--query", str(self.query), "--name", name, "--keys", self._redis.keys, *flags, *recording]
+        words += self._lookup.flags
+        self._children.start(name, f"joinery.{role}", words)
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)
 
     def _want(self, order: orders.SetReplicas) -> None:
-        """Done by the thread that waits: a child dies with the thread that started it (`--with-parent`)."""
+        """Done by the thread that waits, which looks after them all."""
         self._wanted = order.replicas
 
     def _scale(self, replicas: int) -> None:
@@ -257,7 +264,8 @@ class LocalRun:
 
     def _attend(self) -> None:
         """The operator's machine, in a thread of this process."""
-        self._process = Process(self.operator, Calls(instance="operator"), recorder=self)
+        self._process = process = Process(self.operator, Calls(instance="operator"), recorder=self)
+        self._teller = DecisionTeller(self.operator, lambda one: process.send(GATEWAY, one), self._record)
         self._process.shell.carrying({orders.SetReplicas: self._want})
         address = self._gateway
         self._process.dial(GATEWAY, lambda: address, controlling(JoinPlan.of(self.spec)), role=OPERATOR)
@@ -268,6 +276,8 @@ class LocalRun:
         """What the operator's machine is told, for whoever looks."""
         if self._tracer is not None:
             self._tracer.saw(now_ns, fact, made)
+        if self._teller is not None:
+            self._teller.saw(now_ns, fact, made)
         decision = self.operator.last_decision
         for order in made:
             is_drain = isinstance(order, orders.Send) and isinstance(order.message, Drain)
@@ -284,8 +294,9 @@ class LocalRun:
             self._process.close()
         if self._attending is not None:
             self._attending.join(LAST_WORDS_S)
-        if self._tracer is not None:
-            self._tracer.close()
+        for recorder in (self._tracer, self._teller):
+            if recorder is not None:
+                recorder.close()
         if self._dashboard is not None:
             self._dashboard.close()
             self._dashboard = None
@@ -293,6 +304,7 @@ class LocalRun:
         if not self._ended and not self._keeps_state:
             self._discard()
         self._redis.stop(ended=self._ended)
+        self._lookup.close(ended=self._ended)
         self._announcement.end()
 
     def _discard(self) -> None:

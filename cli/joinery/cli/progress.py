@@ -113,10 +113,11 @@ class Progress:
             parts.append(f"{counted(len(view.under_way), 'group')} moving")
         return "  ".join(parts)
 
-    def table(self, seconds: float) -> Group:
-        """Who is there, and how they fare."""
+    def table(self, seconds: float | None = None) -> Group:
+        """Who is there, and how they fare; after so many seconds, if that is known."""
         view = self.last
-        head = Text(f"{self.name}  {duration(seconds)}  {self.headline()}", style="bold")
+        since = "" if seconds is None else f"  {duration(seconds)}"
+        head = Text(f"{self.name}{since}  {self.headline()}", style="bold")
         table = Table()
         for column in ("worker", "role", "occupancy", "busy", "window", "groups"):
             table.add_column(column, justify="left" if column in ("worker", "role") else "right", min_width=8)

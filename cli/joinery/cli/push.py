@@ -57,7 +57,8 @@ def push(
             talk.push(_telling(talk, _batches(file, kind, form)), skip=talk.recorded if resume else 0)
             talk.end() if end else talk.flush()
             ended = ", which has ended" if end else ""
-            _say(f"{talk.rows:,} rows recorded in stream {stream}, as producer {talk.name}{ended}")
+            upto = "" if talk.last_record is None else f", up to record {talk.last_record}"
+            _say(f"{talk.rows:,} rows recorded in stream {stream}, as producer {talk.name}{ended}{upto}")
     except Unreachable as error:
         _say(f"{error}{_so_far(talk)}")
         raise typer.Exit(1) from None

@@ -39,6 +39,7 @@ Ctrl-C stops it earlier. Paths in the query are relative to its file.
   joinery run query.yaml --verify       also: are the results exact?
   joinery run query.yaml --no-clobber   never replace an output
   joinery run query.yaml --state DIR    stop it, and go on later
+  joinery run query.yaml --record DIR   for verify, explain, simulate
   joinery run query.yaml --engine spark by Spark Structured Streaming
   joinery run --sql "SELECT * FROM orders o JOIN fulfilments f
     ON o.order_id = f.order_id WITHIN 10 MINUTES" --time ts
@@ -67,7 +68,9 @@ def run(
     query: Annotated[Path | None, typer.Argument(help="A JoinQuery file.", show_default=False)] = None,
     port: Annotated[int, typer.Option("--port", help="Port to push to and read from; 0: any free one.")] = 0,
     verify: Annotated[bool, typer.Option("--verify", help="Hold the output to the truth at the end.")] = False,
-    record: Annotated[Path | None, typer.Option("--record", help="Keep the recorded input in this folder.")] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", help="Keep input, load reports and decisions in this folder.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")] = False,
     no_clobber: Annotated[bool, typer.Option("--no-clobber", help="Do not replace files of an earlier run.")] = False,

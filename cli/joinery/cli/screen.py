@@ -1,16 +1,33 @@
 """What people see of a run while it runs, on standard error: a live table on a terminal, else plain lines."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from joinery.cli.progress import Progress
 from joinery.cli.words import duration
 
 LINE_EVERY_S: Final = 5.0
 """Between two plain lines, if nothing happens."""
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """Something that takes a while and cannot tell how far it is: a sign of life on a terminal, nothing in a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    parts = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Bar(*parts, console=console, transient=True) as bar:
+        bar.add_task(text, total=None)
+        yield
 
 
 class Screen:

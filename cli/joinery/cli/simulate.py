@@ -13,18 +13,29 @@ from joinery.cli.complaining import complaining
 from joinery.cli.load_request import Asked, request
 from joinery.cli.load_story import check_place, tell, tell_results, write_json, write_plot
 from joinery.cli.machines_request import machines_request
+from joinery.cli.recorded import RECORDED_HELP, recorded
+from joinery.cli.screen import working
 from joinery.simulate.costed import CostedWorld
 from joinery.simulate.load import simulate
 
+SIMULATE_HELP = """Run Joinery under a virtual clock, in seconds instead of minutes.
+
+\b
+  joinery simulate load --profile step:500,2000 --until 900s   what would the rules do?
+  joinery simulate machines query.yaml --until 60s             with the real machines and rows
+  joinery simulate recorded record/ --sweep beta=0.2,0.5,0.8   on the load of a recorded run
+
+Exit codes: 0 done, 1 a recorded decision is not repeated, 2 something given cannot be used.
+"""
 app = typer.Typer(
     name="simulate",
-    help="Run Joinery under a virtual clock, in seconds instead of minutes.",
+    help=SIMULATE_HELP,
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
 
-@app.callback()
+@app.callback(help=SIMULATE_HELP)
 def simulations() -> None:
     """Run Joinery under a virtual clock, in seconds instead of minutes."""
 
@@ -53,8 +64,11 @@ length), and ,400s to repeat it.
 
 [bold]A trace[/bold] is a CSV with a header: time_s, then one column per stream (or one for all) with rows/s from then
 on.
+
+Exit codes: 0 it was simulated, 2 the query, the profile or a setting cannot be used.
 """
 
+app.command(help=RECORDED_HELP)(recorded)
 SIZES, RULES, COSTS, OUTPUT = "What runs", "Rules", "Costs", "Output"
 
 
@@ -101,7 +115,8 @@ def load(
     check_place("--json", json)
     check_place("--plot", plot)
     wanted = request(asked)
-    run = simulate(wanted.settings, wanted.costs, wanted.profiles)
+    with working("simulating"):
+        run = simulate(wanted.settings, wanted.costs, wanted.profiles)
     tell(run, wanted, every=every)
     if json is not None:
         write_json(json, run, wanted)
@@ -124,6 +139,8 @@ About a million rows take some minutes; [bold]joinery simulate load[/bold] count
   joinery simulate machines query.yaml --profile step:200,800,20s --slow 0@40s:0.5
 
 Profiles and traces are those of [bold]joinery simulate load --help[/bold].
+
+Exit codes: 0 it was simulated, 2 the query, the profile or a setting cannot be used.
 """
 
 
@@ -157,7 +174,8 @@ def machines(
     world = CostedWorld(
         wanted.schedule, wanted.told.costs, speeds=wanted.told.settings.speeds, ready_ns=wanted.ready_ns
     )
-    outcome = world.run()
+    with working("running the machines"):
+        outcome = world.run()
     run = world.story(wanted.told.settings.until_ns)
     tell(run, wanted.told, every=every)
     tell_results(outcome)

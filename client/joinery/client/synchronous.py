@@ -111,6 +111,11 @@ class Producer:
         """Rows sent so far, by this object."""
         return self._talk.rows
 
+    @property
+    def last_record(self) -> int | None:
+        """The record of the last batch that is known to be recorded: `joinery where` follows it; None: none is."""
+        return self._talk.machine.last_record
+
     def push(self, data: Frame, *, skip: int = 0) -> None:
         """Send a frame, or an iterable of frames, without its first `skip` batches.
 

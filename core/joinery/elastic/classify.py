@@ -17,6 +17,7 @@ from typing import Final
 
 from joinery.elastic.checks import check_settings
 from joinery.elastic.load import ClusterLoad, LoadReport, Role
+from joinery.model.spec_sections import ScalingSpec
 
 MEMORY_HIGH: Final = 0.8
 """Above this share of its memory limit a worker gives groups away, and no plan fills one above it."""
@@ -55,6 +56,14 @@ class Thresholds:
             (in_memory, "memory threshold", self.memory, "0 < share <= 1", f"use {MEMORY_HIGH}"),
             (in_time, "busy threshold", self.busy, "0 < share <= 1", f"use {BUSY_HIGH}"),
         )
+
+    @classmethod
+    def of(cls, scaling: ScalingSpec) -> "Thresholds":
+        """As a query says."""
+        high, low = scaling.supplier_threshold, scaling.consumer_threshold
+        if scaling.rule == "paper":
+            return cls.paper(supplier=high, consumer=low)
+        return cls.guarded(supplier=high, consumer=low, target=scaling.target)
 
     @classmethod
     def guarded(cls, *, supplier: float = 0.5, consumer: float = 0.01, target: float = 0.8) -> "Thresholds":

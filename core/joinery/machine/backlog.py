@@ -110,6 +110,15 @@ class Backlog:
         entries = islice(self._entries, after + 1 - self._first, None)
         return sum(int(one.counts[group]) for entry in entries for one in entry.batches)
 
+    def rows_by_group(self, record: RecordNo) -> I64Array | None:
+        """How many rows a record gives to each group; None: they are kept no more, or not recorded yet."""
+        if not self._first <= record <= self.last:
+            return None
+        rows = np.zeros(self._partitions, np.int64)
+        for one in self._entries[record - self._first].batches:
+            rows += one.counts
+        return rows
+
     def drop(self, upto: RecordNo) -> None:
         """Nobody will ask for rows up to this record."""
         while self._entries and self._first <= upto:

@@ -10,7 +10,7 @@ What it decides is divided over parts that know nothing of each other's insides;
     moving     planned moves and drains
     trimming   what nobody can ask for again
     losing     damaged checkpoints, and groups that stop because of them
-    changing   changes of the running query; tuning: who goes by which setting
+    changing   changes of the running query; tuning: who goes by which setting; tables: versions of a stored table
 
 Rule 1: one append at a time; what comes meanwhile is the next record (group commit). Producers are acknowledged, and
         workers served, only after a record is durable.
@@ -28,6 +28,7 @@ from joinery.machine.backlog import Backlog
 from joinery.machine.changing import Changing
 from joinery.machine.facts import Fact
 from joinery.machine.intake import NO_STREAM, Cut, Intake, first_head
+from joinery.machine.looking import Looking
 from joinery.machine.losing import Losses
 from joinery.machine.moving import Moves
 from joinery.machine.opening import open_session
@@ -35,6 +36,7 @@ from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
 from joinery.machine.reorganizing import Reorganizing
 from joinery.machine.serving import Serving
+from joinery.machine.tables import Tables
 from joinery.machine.trimming import Trimming
 from joinery.machine.tuning import Tuning, lost_after_ns
 from joinery.machine.watching import Watch
@@ -66,6 +68,8 @@ class GatewayMachine:
         self.losses = Losses(self.placement, self.trimming, self.moves, self.watch)
         tuning = Tuning(self.intake, self.workforce, self.serving, self.moves, self.reorganizing, self.watch)
         self.changing = Changing(spec, tuning)
+        self.looking = Looking(self)
+        self.tables = Tables(self.intake, self.serving)
         self.finished = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
@@ -73,8 +77,7 @@ class GatewayMachine:
         self._peers: dict[Peer, WorkerId] = {}
         self.collector_term = Term(0)
         self._told_drained = False
-        self._opened_ns = self._seen_ns = 0
-        self._map_of_slots = 0
+        self._opened_ns = self._seen_ns = self._map_of_slots = 0
 
     @property
     def spec(self) -> JoinQuerySpec:
@@ -121,6 +124,8 @@ class GatewayMachine:
             case facts.StoreMeasured():
                 self.watch.stored_bytes = fact.nbytes
                 return []
+            case facts.TableIs():
+                return self.tables.answered(fact.version)
             case facts.SpecWritten():
                 return self.changing.written(fact.kept, self.term, now_ns)
             case _:
@@ -156,6 +161,7 @@ class GatewayMachine:
         made += self.reorganizing.tick(self.term, now_ns)
         if self.watch.is_due(now_ns):
             made += self.watch.beat(self.reorganizing.memory_share, now_ns) + self._overview(now_ns)
+            made += self.tables.ask(self.backlog)
         return made + self.serving.serve(self.backlog, self.intake.head.changes, now_ns)
 
     def _mind_the_clock(self, now_ns: int) -> None:
@@ -173,8 +179,7 @@ class GatewayMachine:
             self._map_of_slots = self.placement.map.version
             self.serving.reschedule(now_ns)
         made += self.trimming.trim_all(self.placement, self.backlog, self.serving, is_quiet=not self.moves.under_way)
-        made += self.moves.hand_over() + self.moves.advance(self.term)
-        made += self.reorganizing.drain(self.term)
+        made += self.moves.hand_over() + self.moves.advance(self.term) + self.reorganizing.drain(self.term)
         made += self.serving.serve_if_full(self.backlog, self.intake.head.changes, now_ns)
         made += self._drained(now_ns)
         return [*made, orders.WakeAt(self._next_look_ns(now_ns))]
@@ -261,6 +266,8 @@ class GatewayMachine:
                 return self.changing.asked(peer, message, self.term)
             case messages.Drain() | messages.MoveGroup():
                 return self.reorganizing.asked(message, self.term)
+            case messages.Look() | messages.Decided():
+                return self.looking.asked(peer, message, now_ns)
             case _ if worker is not None:
                 return self._from_worker(worker, message, now_ns)
             case _:
@@ -316,10 +323,9 @@ class GatewayMachine:
             case messages.ResultsLost():
                 current = self.placement.terms_of(message.groups) == message.versions
                 return self.reorganizing.recover(worker, message.groups[current])
-            case messages.Load():
-                self.reorganizing.reported(worker, message.report)
-                return []
-            case messages.Alive():
+            case messages.Load() | messages.Alive():
+                if isinstance(message, messages.Load):
+                    self.reorganizing.reported(worker, message.report)
                 return []
             case _:
                 raise Bug(f"a gateway cannot use {type(message).__name__} from {worker}")
@@ -356,6 +362,7 @@ class GatewayMachine:
         return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
 
     def _recorded(self, cut: Cut) -> None:
+        self.serving.tables = cut.head.tables
         self.watch.recorded(cut.number, cut.record)
         self.backlog.add(cut.released, cut.marks)
         self.losses.recorded(self.backlog)

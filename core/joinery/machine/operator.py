@@ -65,6 +65,11 @@ class OperatorMachine:
         self._wanted: facts.ReplicasWanted | None = None
         """What a person said while workers were being drained."""
 
+    @property
+    def leaving(self) -> frozenset[WorkerId]:
+        """Workers that are being drained."""
+        return self._leaving
+
     def _use(self, spec: JoinQuerySpec) -> None:
         self.spec, scaling = spec, spec.scaling
         self._rule = BetaRule(

@@ -25,7 +25,7 @@ from joinery.machine.facts import Fact
 from joinery.machine.messages import Push
 from joinery.machine.orders import Order, Send
 from joinery.model.errors import UserMustAct, require
-from joinery.model.ids import GATEWAY, ProducerId
+from joinery.model.ids import GATEWAY, ProducerId, RecordNo
 
 IN_FLIGHT: Final = 8
 """Batches that are sent and not acknowledged, at most."""
@@ -49,6 +49,8 @@ class ProducerMachine:
         self.stream, self.name = stream, name
         self.acknowledged: list[int] = []
         """Sequences of the recorded batches, in order; the machine only appends, the program may empty it."""
+        self.last_record: RecordNo | None = None
+        """That of the last batch that was acknowledged with its record; None: none was."""
         self.failed: str | None = None
         self.done = False
         """The end was offered and everything is recorded."""
@@ -113,6 +115,7 @@ class ProducerMachine:
                 self._opened(message)
             case messages.Acknowledge():
                 self._acknowledge(message.sequence + 1)
+                self.last_record = self.last_record if message.record is None else message.record
             case messages.Refuse():
                 self._refuse(message)
 

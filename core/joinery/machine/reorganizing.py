@@ -47,9 +47,7 @@ class Reorganizing:
         """Thresholds and limits from the next plan on."""
         self._spec, scaling = spec, spec.scaling
         self._paper = scaling.rule == "paper"
-        high, low = scaling.supplier_threshold, scaling.consumer_threshold
-        guarded = Thresholds.guarded(supplier=high, consumer=low, target=scaling.target)
-        self._thresholds = Thresholds.paper(supplier=high, consumer=low) if self._paper else guarded
+        self._thresholds = Thresholds.of(scaling)
         self._limits = Limits(max_parallel=scaling.max_parallel_moves)
 
     @property

@@ -4,14 +4,20 @@ Credits: a worker may have at most `buffer` bytes and `MAX_MESSAGES` messages th
 sent while it has credit, even one that is larger than what is left, so that a large record cannot block for ever.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from joinery.elastic.load import LoadReport
+from joinery.machine.log import BEFORE_ALL
 from joinery.machine.messages import WorkerHello
-from joinery.model.ids import Peer, WorkerId
+from joinery.model.ids import Peer, RecordNo, WorkerId
+from joinery.model.tuples import I64Array
 
 MAX_MESSAGES: Final = 16
+NO_GROUPS: Final = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -26,6 +32,10 @@ class Hand:
     outstanding_bytes: int = 0
     outstanding: int = 0
     """Messages that were sent and not joined."""
+    older: int = 0
+    """Those of them that came by an earlier connection, perhaps of another gateway: nobody knows what they hold."""
+    under_way: deque[tuple[I64Array, RecordNo]] = field(default_factory=deque)
+    """Groups and last record of the others, the oldest first."""
     was_held_back: bool = False
     """Whether it had no credit when it should have been served, since the last report."""
     report: LoadReport | None = None
@@ -68,8 +78,9 @@ class Workforce:
             former = (former | {known.instance}) - {message.instance}
         self.retired.pop(message.worker, None)
         self.hands[message.worker] = Hand(
-            peer, message.instance, now_ns, True, message.buffered_bytes, message.buffered_messages, former=former
-        )
+            peer, message.instance, now_ns, True, message.buffered_bytes, message.buffered_messages, former=former,
+            older=message.buffered_messages,
+        )  # fmt: skip
         return True
 
     def heard(self, worker: WorkerId, peer: Peer, now_ns: int) -> bool:
@@ -120,9 +131,11 @@ class Workforce:
         hand.was_held_back |= not free
         return free
 
-    def sent(self, worker: WorkerId, nbytes: int) -> None:
-        self.hands[worker].outstanding_bytes += nbytes
-        self.hands[worker].outstanding += 1
+    def sent(self, worker: WorkerId, nbytes: int, groups: I64Array = NO_GROUPS, upto: RecordNo = BEFORE_ALL) -> None:
+        hand = self.hands[worker]
+        hand.outstanding_bytes += nbytes
+        hand.outstanding += 1
+        hand.under_way.append((groups, upto))
 
     def credit(self, worker: WorkerId, nbytes: int) -> None:
         """A message was joined."""
@@ -130,6 +143,15 @@ class Workforce:
         hand.joined_bytes += nbytes
         hand.outstanding_bytes = max(0, hand.outstanding_bytes - nbytes)
         hand.outstanding = max(0, hand.outstanding - 1)
+        if hand.older:
+            hand.older -= 1
+        elif hand.under_way:
+            hand.under_way.popleft()
+
+    def is_joining(self, worker: WorkerId, group: int, record: RecordNo) -> bool:
+        """Whether a record that was sent for this group may not be joined yet."""
+        hand = self.hands[worker]
+        return hand.older > 0 or any(upto >= record and group in groups for groups, upto in hand.under_way)
 
 
 def ordinal(worker: WorkerId) -> tuple[str, int]:

@@ -8,9 +8,12 @@ import json
 import sys
 from functools import partial
 
+from joinery.adapters.chronicle import Chronicle
 from joinery.adapters.conversations import controlling, exchanging, ingesting
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
+from joinery.adapters.logs import complain
+from joinery.adapters.lookups import Lookups
 from joinery.adapters.metrics_roles import gateway_samples, measured
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RecordingLog
@@ -38,11 +41,18 @@ def main() -> int:
     try:
         return _run(settings)
     except UserMustAct as refused:
-        sys.stderr.write(f"gateway: {refused}\n")
+        _complain(settings, str(refused))
         return CANNOT_RUN
     except TryAgain as error:
-        sys.stderr.write(f"gateway: {error}\n")
+        _complain(settings, str(error))
         return 1
+
+
+def _complain(settings: Settings, text: str) -> None:
+    """Also as the pod's last words: who looks at them should not have to read a log."""
+    complain("gateway", text)
+    if settings.last_words is not None:
+        settings.last_words.write_text(f"gateway: {text}")
 
 
 def _run(settings: Settings) -> int:
@@ -55,7 +65,9 @@ def _run(settings: Settings) -> int:
     if settings.record is not None:
         log = RecordingLog(log, plan, settings.record)
     calls, security = Calls(instance=settings.instance, log=log), settings.security()
-    process = Process(machine, calls, recorder=tracer(settings.name), security=security)
+    process = Process(machine, calls, recorder=Chronicle(machine, tracer(settings.name)), security=security)
+    if plan.table is not None:
+        process.looking_up(Lookups(settings.lookup, plan, security))
     process.probed(probes, lambda: None if machine.is_open else "the log is not read yet")
     measured(probes, process, settings.joinquery, gateway_samples(machine))
     show(probes, process, machine, settings.joinquery)
@@ -77,7 +89,7 @@ def _run(settings: Settings) -> int:
         for source in sources:
             source.close()
     if not machine.finished and not because.startswith("SIG"):  # who sends a signal knows why
-        sys.stderr.write(f"gateway: {because}\n")
+        _complain(settings, because)
     if machine.finished:
         if settings.last_words is not None:
             settings.last_words.write_text(json.dumps({"results": machine.watch.totals.results}))
@@ -92,9 +104,10 @@ def _log_of(spec: JoinQuerySpec, settings: Settings) -> Log:
     if spec.checkpoint.durability == "wal":
         client = connect(settings.redis)
         if not client.info("persistence").get("aof_enabled"):
-            sys.stderr.write(
-                "gateway: found a Redis without an append-only file, wanted one for durability wal: what is "
-                "acknowledged survives our processes, not a crash of Redis; set appendonly yes, appendfsync always\n"
+            complain(
+                "gateway",
+                "found a Redis without an append-only file, wanted one for durability wal: what is acknowledged "
+                "survives our processes, not a crash of Redis; set appendonly yes, appendfsync always",
             )
         return RedisLog(client, settings.stored_as)
     if settings.redis:

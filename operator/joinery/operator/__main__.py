@@ -7,6 +7,7 @@ from typing import Final
 import kopf
 
 from joinery.adapters.http_probes import Answer, Probes
+from joinery.adapters.logs import begin
 from joinery.operator.handlers import Operator, register
 from joinery.operator.kube import Kube
 from joinery.operator.settings import OperatorSettings
@@ -17,7 +18,7 @@ LISTEN: Final = "0.0.0.0:8080"
 
 def main() -> int:
     """The operator, and its health on a port of its own."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    begin("operator", usual="info")
     logging.getLogger("kopf").setLevel(logging.WARNING)
     settings = OperatorSettings.read()
     operator = Operator(settings, Kube())

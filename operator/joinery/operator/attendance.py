@@ -13,8 +13,11 @@ from collections.abc import Callable
 from typing import Final
 
 from joinery.adapters.conversations import controlling
+from joinery.adapters.dashboard.frames import in_words
+from joinery.adapters.logs import is_json
 from joinery.adapters.plain_values import Blobs, encode
 from joinery.adapters.process import Process
+from joinery.adapters.scaling_record import DecisionTeller
 from joinery.adapters.security import Security
 from joinery.elastic.beta import Decision
 from joinery.join.plan import JoinPlan
@@ -53,6 +56,7 @@ class Attendance:
         self._wake, self._address = wake, address
         self._process = Process(self.machine, Calls(instance="operator"), recorder=self, security=security)
         self._process.shell.carrying({orders.SetReplicas: self._scale})
+        self._teller = DecisionTeller(self.machine, lambda one: self._process.send(GATEWAY, one))
         self._process.dial(GATEWAY, lambda: address, controlling(JoinPlan.of(spec)), role=OPERATOR)
         self._thread = threading.Thread(target=self._process.run, name=f"attend {address}", daemon=True)
         self._thread.start()
@@ -81,9 +85,18 @@ class Attendance:
 
     def saw(self, now_ns: int, fact: Fact, made: list[Order]) -> None:
         """What the machine was told, and what it made of it."""
-        del now_ns
-        if isinstance(fact, Received) and isinstance(fact.message, ClusterReport) and made:
-            log.info("%s: decision %s", self._address, json.dumps(encode(self.machine.last_decision, Blobs())))
+        self._teller.saw(now_ns, fact, made)
+        if (
+            isinstance(fact, Received)
+            and isinstance(fact.message, ClusterReport)
+            and made
+            and self.machine.last_decision
+        ):
+            decision = encode(self.machine.last_decision, Blobs())
+            text = in_words(self.machine.last_decision) if is_json() else f"decision {json.dumps(decision)}"
+            query = self._address.partition("-gateway.")[0]
+            told = {"event": "Decided", "query": query, "gateway": self._address, "decision": decision}
+            log.info("%s: %s", self._address, text, extra={"told": told})
         if isinstance(fact, Connected | Disconnected) and fact.peer == GATEWAY:
             self.is_connected = isinstance(fact, Connected)
             self.connections += self.is_connected

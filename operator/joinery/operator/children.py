@@ -195,7 +195,7 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
         "imagePullPolicy": settings.pull_policy,
         "command": ["python", "-m", f"joinery.{role}"],
         "args": [*_common_flags(parent, settings), *flags],
-        "env": _environment(parent, role),
+        "env": _environment(parent, role, settings),
         "ports": _ports(role),
         "terminationMessagePath": LAST_WORDS,
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -280,7 +280,7 @@ def _common_flags(parent: Parent, settings: OperatorSettings) -> list[str]:
     return [*made, "--tls", CERTIFICATES] if settings.tls else made
 
 
-def _environment(parent: Parent, role: str) -> list[Manifest]:
+def _environment(parent: Parent, role: str, settings: OperatorSettings) -> list[Manifest]:
     def secret(name: str, source: str, key: str) -> Manifest:
         return {"name": name, "valueFrom": {"secretKeyRef": {"name": source, "key": key}}}
 
@@ -290,6 +290,7 @@ def _environment(parent: Parent, role: str) -> list[Manifest]:
         secret("JOINERY_REDIS_URL", parent.redis_secret, redis_key),
         secret("JOINERY_TOKEN", spec.access.secret_name or f"{parent.name}-access", "token"),
     ]
+    made += [{"name": name, "value": value} for name, value in settings.logs]
     if role == "worker":
         path = "metadata.labels['apps.kubernetes.io/pod-index']"
         made.append({"name": "ORDINAL", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}})

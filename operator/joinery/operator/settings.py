@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from joinery.adapters.logs import FORMAT, LEVEL
+
 HOLD_S: Final = 600.0
 
 
@@ -31,6 +33,13 @@ class OperatorSettings:
     token: str = field(default="", repr=False)
     """What producers and subscribers must show; empty: nothing."""
     own_namespace: str = "default"
+    logs: tuple[tuple[str, str], ...] = ()
+    """How a query's processes log: as the operator does."""
+    spark_image: str = ""
+    """The image of drivers and executors; empty: LoadTests are not run."""
+    spark_pull_policy: str = "IfNotPresent"
+    spark_role: str = ""
+    """Kind/name of the role that the drivers of Spark are given."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "OperatorSettings":
@@ -54,4 +63,8 @@ class OperatorSettings:
             ca_secret=text("CA_SECRET"),
             token=text("TOKEN"),
             own_namespace=text("NAMESPACE", "default"),
+            logs=tuple((name, environment[name]) for name in (FORMAT, LEVEL) if environment.get(name)),
+            spark_image=text("SPARK_IMAGE"),
+            spark_pull_policy=text("SPARK_PULL_POLICY", "IfNotPresent"),
+            spark_role=text("SPARK_ROLE"),
         )

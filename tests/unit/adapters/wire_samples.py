@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.random import Generator
 
 from joinery.adapters.codec import collect, control, exchange, ingest
+from joinery.elastic.guarded import Wish
 from joinery.elastic.load import ClusterLoad, GroupLoad, LoadReport, Role
 from joinery.flow import ingest as reading
 from joinery.flow.delays import Delays
@@ -197,6 +198,7 @@ def report(rng: Generator, plan: JoinPlan, worker: int = 0, own: np.ndarray | No
         worker=WorkerId(f"worker-{worker}"), occupancy=float(rng.random()), busy=float(rng.random()), memory_bytes=5,
         memory_limit=7, groups=parts, back_pressure=bool(rng.random() < 0.5), elapsed_s=2.0, cpu_s=float(rng.random()),
         idle_s=float(rng.random()), comm_s=float(rng.random()), comparisons=int(rng.integers(2**50)),
+        demand=maybe(rng, float(rng.random())),
     )  # fmt: skip
 
 
@@ -306,6 +308,35 @@ def query_changed(rng: Generator, _: JoinPlan) -> m.QueryChanged:
     return m.QueryChanged(found, maybe(rng, RecordNo(0)))
 
 
+def decided(rng: Generator, plan: JoinPlan) -> m.Decided:
+    load = cluster(rng, plan).load
+    return m.Decided(
+        at_ns=instant(rng), load=load, wish=list(Wish)[rng.integers(3)], by=int(rng.integers(5)), because=name(rng),
+        blocked_by=("target", "memory")[: rng.integers(3)], blocked_until_ns=maybe(rng, instant(rng)),
+    )  # fmt: skip
+
+
+def place(rng: Generator, plan: JoinPlan) -> m.RecordPlace:
+    found = [
+        m.GroupPlace(
+            group=GroupId(group), rows=int(rng.integers(2**40)), station=list(m.Station)[rng.integers(6)],
+            worker=maybe(rng, WorkerId(name(rng))), sent=int(rng.integers(-1, 9)), committed=int(rng.integers(-1, 9)),
+        )
+        for group in groups(rng, plan).tolist()
+    ]  # fmt: skip
+    is_kept = bool(rng.random() < 0.5)
+    return m.RecordPlace(record=RecordNo(7), is_recorded=is_kept, is_kept=is_kept, groups=tuple(found))
+
+
+def looked(rng: Generator, _: JoinPlan) -> m.Looked:
+    now = spec_now(rng, _)
+    plan = JoinPlan.of(now.spec)
+    told = tuple(decided(rng, plan) for _ in range(rng.integers(3)))
+    return m.Looked(
+        term=now.term, spec=now.spec, view=overview(rng, plan), decisions=told, place=maybe(rng, place(rng, plan))
+    )
+
+
 def damaged(rng: Generator, plan: JoinPlan) -> m.CheckpointDamaged:
     group, tag = GroupId(int(rng.integers(plan.partitions))), RecordNo(int(rng.integers(-1, 2**40)))
     return m.CheckpointDamaged(group, MapVersion(int(rng.integers(9))), tag, name(rng), name(rng), 7)
@@ -402,6 +433,7 @@ DIRECTIONS = {
                 2, windows(rng, plan), tuple(rng.integers(0, 9, plan.streams).tolist()), (FOREVER,) * plan.streams
             ),
             lambda rng, _: m.ChangeQuery(any_spec(rng, redis={"url": "redis://host:1/2"})), lambda *_: m.EndStreams(),
+            lambda rng, _: m.Look(maybe(rng, RecordNo(int(rng.integers(2**40))))), decided,
         ),
     ),
     "gateway to attendant": Direction(
@@ -411,7 +443,7 @@ DIRECTIONS = {
             lambda rng, plan: m.Owners(term(rng), whole(rng, plan)), lambda rng, _: m.Drained(term(rng)), cluster,
             lambda rng, _: m.Empty((WorkerId(name(rng)),)), lambda *_: m.Finished(),
             ping, overview, spec_now, query_changed,
-            lambda rng, _: m.StreamsEnded(RecordNo(int(rng.integers(2**40)))),
+            lambda rng, _: m.StreamsEnded(RecordNo(int(rng.integers(2**40)))), looked,
         ),
     ),
 }  # fmt: skip

@@ -91,17 +91,18 @@ def test_the_definition_is_the_one_that_the_models_make() -> None:
     assert made == (CHART / "files" / "joinqueries.yaml").read_text(), f"the definition is old: {remedy}"
 
 
-def test_helm_changes_no_number_and_no_word_of_the_definition() -> None:
-    written = yaml.safe_load((CHART / "files" / "joinqueries.yaml").read_text())
-    put_out = the(rendered(), "CustomResourceDefinition")
+@pytest.mark.parametrize("plural", ["joinqueries", "loadtests"])
+def test_helm_changes_no_number_and_no_word_of_the_definitions(plural: str) -> None:
+    written = yaml.safe_load((CHART / "files" / f"{plural}.yaml").read_text())
+    put_out = the(rendered(), "CustomResourceDefinition", f"{plural}.joinery.dev")
     assert json.dumps(written["spec"]) == json.dumps(put_out["spec"])
     assert written["metadata"]["name"] == put_out["metadata"]["name"]
 
 
-def test_the_definition_is_kept_unless_told_otherwise() -> None:
-    kept, gone = (the(rendered(values), "CustomResourceDefinition")["metadata"] for values in (DEFAULT, FULL))
-    assert {"helm.sh/resource-policy": "keep"} == kept["annotations"]
-    assert "annotations" not in gone
+def test_the_definitions_are_kept_unless_told_otherwise() -> None:
+    kept, gone = (of_kind(rendered(values), "CustomResourceDefinition") for values in (DEFAULT, FULL))
+    assert [{"helm.sh/resource-policy": "keep"}] * 2 == [one["metadata"]["annotations"] for one in kept]
+    assert [False, False] == ["annotations" in one["metadata"] for one in gone]
 
 
 def test_a_second_release_brings_no_definition() -> None:
@@ -182,6 +183,7 @@ def test_the_operator_reads_what_the_values_say() -> None:
         image=f"joinery@sha256:{'0' * 64}", pull_secrets=("one", "two"), own_namespace=NAMESPACE,
         redis_url="redis://:a-password-of-the-ci@one-joinery-redis.of-joinery.svc:6379/0",
         tls=True, ca_secret="one-joinery-ca", token="a-token-of-the-ci", hold_s=77, delete_s=88,  # noqa: S106
+            logs=(("JOINERY_LOG", "json"), ("JOINERY_LOG_LEVEL", "info")),
     )  # fmt: skip
     assert wanted == read_by_operator(FULL, "operator.holdSeconds=77", "operator.deleteSeconds=88")
 

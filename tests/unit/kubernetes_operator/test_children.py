@@ -63,6 +63,15 @@ def test_a_worker_is_called_by_its_ordinal() -> None:
     assert "ORDINAL" in [one["name"] for one in pod["env"]]
 
 
+def test_pods_log_as_the_operator_does() -> None:
+    settings = OperatorSettings.read({"JOINERY_LOG": "json", "JOINERY_LOG_LEVEL": "warning"})
+    parent = Parent(query=wanted().query(), namespace="shop", uid="u", replicas=1)
+    made = {str(number): one for number, one in enumerate(children_of(parent, settings, {}))}
+    for pod in pods(made).values():
+        told = {one["name"]: one.get("value") for one in pod["spec"]["containers"][0]["env"]}
+        assert ("json", "warning") == (told["JOINERY_LOG"], told["JOINERY_LOG_LEVEL"])
+
+
 def test_another_query_of_the_same_name_has_other_keys_in_redis() -> None:
     def keys(uid: str) -> str:
         parent = Parent(query=wanted().query(), namespace="shop", uid=uid, replicas=1)

@@ -46,7 +46,7 @@ KEYS: dict[str, Keys] = {
 PLACES = [(2, 1.6, 0), (3, 2.0, 0), (4, 2.5, 0), (4, 1.3, 1), (5, 3.0, 0), (6, 2.0, 0), (8, 1.5, 0), (8, 3.5, 0),
           (8, 1.3, 2)]  # fmt: skip
 """(workers, how many times its fair share the first one owns, workers that are new and own nothing)"""
-MEANS = (0.3, 0.5, 0.7, 0.8, 0.85)
+MEANS = (0.3, 0.7, 0.85)
 """What a worker has to do after the step, in the mean."""
 T_RS = (2 * SECOND, 20 * SECOND)
 

@@ -144,8 +144,7 @@ def test_the_degree_is_within_one_of_the_ideal(name: str) -> None:
     assert [] == outside(seen, ideals, up_ns=at_once * ADD_NS, down_ns=at_once * REMOVE_NS)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", ["step up", "burst"])
+@pytest.mark.parametrize(("name", "degree"), [("step up", 1), ("step up", 4), ("burst", 2), ("burst", 3)])
 def test_the_check_of_the_degree_sees_a_rule_that_does_not_follow(name: str, degree: int) -> None:
     profile, at_once = PROFILES[name]
     stuck = run(profile, until_s=900, adaptive=False, degree=degree)

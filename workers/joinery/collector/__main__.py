@@ -2,6 +2,7 @@
 
 import sys
 
+from joinery.adapters.chronicle import Chronicle
 from joinery.adapters.conversations import collecting, controlling, subscribing
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
@@ -36,7 +37,7 @@ def wired() -> Process:
         retained = RedisRetained(client, settings.stored_as, plan, spec.results.retain)
     calls = Calls(instance=settings.instance, commits=commits, sinks=sinks, retained=retained)
     machine = CollectorMachine(spec)
-    process = Process(machine, calls, recorder=tracer(settings.name), security=settings.security())
+    process = Process(machine, calls, recorder=Chronicle(machine, tracer(settings.name)), security=settings.security())
     process.listen(settings.listen, [collecting(plan), subscribing(plan)], reflects=settings.reflection)
     process.dial(GATEWAY, lambda: settings.gateway, controlling(plan))
     process.probed(

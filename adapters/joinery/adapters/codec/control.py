@@ -9,25 +9,31 @@ from enum import StrEnum
 from typing import Final
 
 from joinery.adapters.codec.changes import read_changed, read_spec_now, spec_in, write_changed, write_spec_now
-from joinery.adapters.codec.errors import WireError
 from joinery.adapters.codec.fields import choice, chosen, i64, number, numbers, text, texts, vector
 from joinery.adapters.codec.frames import pack, parse
-from joinery.adapters.codec.overview import ROLE_TO_WIRE, ROLES, read_overview, write_overview
+from joinery.adapters.codec.looking import (
+    read_decided,
+    read_load,
+    read_look,
+    read_looked,
+    write_decided,
+    write_load,
+    write_look,
+    write_looked,
+)
+from joinery.adapters.codec.overview import read_overview, write_overview
 from joinery.adapters.codec.shared import (
     read_committed,
     read_ping,
     read_pong,
-    read_report,
     read_totals,
     read_windows,
     write_committed,
     write_ping,
     write_pong,
-    write_report,
     write_totals,
     write_windows,
 )
-from joinery.elastic.load import ClusterLoad
 from joinery.join.plan import JoinPlan
 from joinery.machine.messages import (
     ChangeQuery,
@@ -35,11 +41,14 @@ from joinery.machine.messages import (
     ClusterReport,
     CollectorHello,
     Committed,
+    Decided,
     Drain,
     Drained,
     Empty,
     EndStreams,
     Finished,
+    Look,
+    Looked,
     MoveGroup,
     Overview,
     Owners,
@@ -50,7 +59,6 @@ from joinery.machine.messages import (
     StreamsEnded,
     Vector,
 )
-from joinery.model.errors import Bug
 from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
 from joinery.model.spec_change import write_spec
 from joinery.v1 import common_pb2
@@ -73,11 +81,12 @@ class Attending:
 
 ToGateway = (
     Attending | CollectorHello | Vector | Committed | Finished | Drain | MoveGroup | ChangeSpec | Pong | ChangeQuery
-    | EndStreams
+    | EndStreams | Look | Decided
 )  # fmt: skip
 FromGateway = (
     Owners | Drained | ClusterReport | Empty | Finished | Ping | Overview | SpecNow | QueryChanged | StreamsEnded
-)
+    | Looked
+)  # fmt: skip
 
 _PARTY_TO_WIRE: Final = {Party.COLLECTOR: wire.PARTY_COLLECTOR, Party.OPERATOR: wire.PARTY_OPERATOR}
 _PARTIES: Final = {number: party for party, number in _PARTY_TO_WIRE.items()}
@@ -126,6 +135,10 @@ def _to_gateway(message: ToGateway) -> wire.AttendantToGateway:
             return wire.AttendantToGateway(change_query=wire.ChangeQuery(spec_json=wanted))
         case EndStreams():
             return wire.AttendantToGateway(end_streams=wire.EndStreams())
+        case Look():
+            return wire.AttendantToGateway(look=write_look(message))
+        case Decided():
+            return wire.AttendantToGateway(decided=write_decided(message))
 
 
 def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
@@ -155,6 +168,10 @@ def decode_to_gateway(data: bytes, plan: JoinPlan) -> ToGateway:
             return ChangeQuery(spec_in(message))
         case "end_streams":
             return EndStreams()
+        case "look":
+            return read_look(message)
+        case "decided":
+            return read_decided(message, plan)
         case _:
             return ChangeSpec(
                 number(message, "version"),
@@ -176,13 +193,7 @@ def _from_gateway(message: FromGateway) -> wire.GatewayToAttendant:
         case Drained():
             return wire.GatewayToAttendant(drained=wire.Drained(term=message.term))
         case ClusterReport():
-            load = message.load
-            report = wire.ClusterReport(
-                reports=[write_report(one) for one in load.reports],
-                roles=[ROLE_TO_WIRE[role] for role in load.roles],
-                degree_workers=load.degree,
-            )
-            return wire.GatewayToAttendant(cluster_report=report)
+            return wire.GatewayToAttendant(cluster_report=write_load(message.load))
         case Empty():
             return wire.GatewayToAttendant(empty=wire.Empty(workers=message.workers))
         case Finished():
@@ -197,6 +208,8 @@ def _from_gateway(message: FromGateway) -> wire.GatewayToAttendant:
             return wire.GatewayToAttendant(query_changed=write_changed(message))
         case StreamsEnded():
             return wire.GatewayToAttendant(streams_ended=wire.StreamsEnded(record=message.record))
+        case Looked():
+            return wire.GatewayToAttendant(looked=write_looked(message))
 
 
 def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
@@ -208,7 +221,7 @@ def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
         case "drained":
             return Drained(Term(number(message, "term")))
         case "cluster_report":
-            return ClusterReport(_load(message, plan))
+            return ClusterReport(read_load(message, plan))
         case "empty":
             return Empty(_workers(message))
         case "ping":
@@ -221,17 +234,10 @@ def decode_from_gateway(data: bytes, plan: JoinPlan) -> FromGateway:
             return read_changed(message)
         case "streams_ended":
             return StreamsEnded(RecordNo(number(message, "record")))
+        case "looked":
+            return read_looked(message)
         case _:
             return Finished()
-
-
-def _load(message: wire.ClusterReport, plan: JoinPlan) -> ClusterLoad:
-    reports = tuple(read_report(one, plan) for one in message.reports)
-    roles = tuple(choice("ClusterReport.roles", role, ROLES) for role in message.roles)
-    try:
-        return ClusterLoad(reports=reports, roles=roles, degree=number(message, "degree_workers"))
-    except Bug as error:
-        raise WireError("ClusterReport", str(error), "a load that can be") from error
 
 
 def _workers(message: wire.Drain | wire.Empty) -> tuple[WorkerId, ...]:

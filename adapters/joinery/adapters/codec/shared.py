@@ -249,6 +249,7 @@ def write_report(report: LoadReport) -> wire.LoadReport:
         idle_s=report.idle_s,
         comm_s=report.comm_s,
         comparisons=report.comparisons,
+        demand_share=report.demand,
     )
 
 
@@ -276,6 +277,7 @@ def read_report(message: wire.LoadReport, plan: JoinPlan) -> LoadReport:
             idle_s=message.idle_s,
             comm_s=message.comm_s,
             comparisons=message.comparisons,
+            demand=real(message, "demand_share") if message.HasField("demand_share") else None,
         )
     except Bug as error:
         raise WireError("LoadReport", str(error), "a load that can be") from error

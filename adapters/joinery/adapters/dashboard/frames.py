@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from joinery.elastic.beta import Decision, Grow, Keep, Shrink
 from joinery.flow.delays import Delays
-from joinery.machine.messages import MoveView, Overview, StreamView, WorkerView
+from joinery.machine.messages import Decided, MoveView, Overview, StreamView, WorkerView
 from joinery.model.quantities import CountWindow, Window
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.time import TIME_MAX, TIME_MIN
@@ -59,9 +59,9 @@ class Sight:
     """None: nothing yet."""
     spec: JoinQuerySpec
     now_ns: int
-    decision: Decision | None = None
-    """None: it is not made here (in a cluster the operator makes it)."""
-    change: Change | None = None
+    decision: Decision | Decided | None = None
+    """None: none was made, or told to whoever serves the page."""
+    change: Change | Decided | None = None
     notes: tuple[str, ...] = ()
     """What the runner saw: processes that died, for example."""
     others: tuple[Other, ...] = ()
@@ -207,13 +207,20 @@ def _control(sight: Sight, view: Overview) -> dict[str, Any]:
         "mode": scaling.mode,
         "mapVersion": view.map_version,
         "decision": None if sight.decision is None else in_words(sight.decision),
-        "change": None if sight.change is None else {"at": sight.change.at_ns / 1e9, "text": sight.change.text},
+        "change": None if sight.change is None else _change(sight.change),
     }
 
 
-def in_words(decision: Decision) -> str:
+def _change(change: Change | Decided) -> dict[str, Any]:
+    text = change.words() if isinstance(change, Decided) else change.text
+    return {"at": change.at_ns / 1e9, "text": text}
+
+
+def in_words(decision: Decision | Decided) -> str:
     """What was decided, and why."""
     match decision:
+        case Decided():
+            return decision.words()
         case Grow():
             return f"{decision.by} more: {decision.because}"
         case Shrink():

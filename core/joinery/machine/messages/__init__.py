@@ -58,6 +58,7 @@ from joinery.machine.messages.exchange import (
     WorkerHello,
 )
 from joinery.machine.messages.ingest import Acknowledge, Describe, Description, Open, Opened, Push, Refuse
+from joinery.machine.messages.looking import Decided, GroupPlace, Look, Looked, RecordPlace, Station, last_act
 from joinery.machine.messages.overview import Event, EventKind, MoveView, Overview, SettingsView, StreamView, WorkerView
 from joinery.model.tuples import I64Array
 
@@ -75,6 +76,7 @@ __all__ = [
     "CollectorHello",
     "Committed",
     "Credit",
+    "Decided",
     "Delivery",
     "Describe",
     "Description",
@@ -88,9 +90,12 @@ __all__ = [
     "Exchange",
     "Finished",
     "Grant",
+    "GroupPlace",
     "Holding",
     "Holdings",
     "Load",
+    "Look",
+    "Looked",
     "Message",
     "MoveGroup",
     "MoveView",
@@ -104,6 +109,7 @@ __all__ = [
     "Preloaded",
     "Push",
     "QueryChanged",
+    "RecordPlace",
     "Refuse",
     "Release",
     "Results",
@@ -111,6 +117,7 @@ __all__ = [
     "Resume",
     "SettingsView",
     "SpecNow",
+    "Station",
     "StreamView",
     "StreamsEnded",
     "Subscribe",
@@ -121,6 +128,7 @@ __all__ = [
     "Vector",
     "WorkerHello",
     "WorkerView",
+    "last_act",
     "mask_of",
 ]
 
@@ -173,6 +181,9 @@ Message: TypeAlias = (
     | Ping
     | Pong
     | Overview
+    | Look
+    | Looked
+    | Decided
 )
 
 

@@ -149,7 +149,7 @@ class Finished(_message.Message):
     def __init__(self) -> None: ...
 
 class LoadReport(_message.Message):
-    __slots__ = ("worker", "occupancy_share", "busy_share", "memory_bytes", "memory_limit_bytes", "back_pressure", "groups", "group_weights", "group_memory_bytes", "elapsed_s", "cpu_s", "idle_s", "comm_s", "comparisons")
+    __slots__ = ("worker", "occupancy_share", "busy_share", "memory_bytes", "memory_limit_bytes", "back_pressure", "groups", "group_weights", "group_memory_bytes", "elapsed_s", "cpu_s", "idle_s", "comm_s", "comparisons", "demand_share")
     WORKER_FIELD_NUMBER: _ClassVar[int]
     OCCUPANCY_SHARE_FIELD_NUMBER: _ClassVar[int]
     BUSY_SHARE_FIELD_NUMBER: _ClassVar[int]
@@ -164,6 +164,7 @@ class LoadReport(_message.Message):
     IDLE_S_FIELD_NUMBER: _ClassVar[int]
     COMM_S_FIELD_NUMBER: _ClassVar[int]
     COMPARISONS_FIELD_NUMBER: _ClassVar[int]
+    DEMAND_SHARE_FIELD_NUMBER: _ClassVar[int]
     worker: str
     occupancy_share: float
     busy_share: float
@@ -178,7 +179,8 @@ class LoadReport(_message.Message):
     idle_s: float
     comm_s: float
     comparisons: int
-    def __init__(self, worker: _Optional[str] = ..., occupancy_share: _Optional[float] = ..., busy_share: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., back_pressure: _Optional[bool] = ..., groups: _Optional[bytes] = ..., group_weights: _Optional[bytes] = ..., group_memory_bytes: _Optional[bytes] = ..., elapsed_s: _Optional[float] = ..., cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., comm_s: _Optional[float] = ..., comparisons: _Optional[int] = ...) -> None: ...
+    demand_share: float
+    def __init__(self, worker: _Optional[str] = ..., occupancy_share: _Optional[float] = ..., busy_share: _Optional[float] = ..., memory_bytes: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., back_pressure: _Optional[bool] = ..., groups: _Optional[bytes] = ..., group_weights: _Optional[bytes] = ..., group_memory_bytes: _Optional[bytes] = ..., elapsed_s: _Optional[float] = ..., cpu_s: _Optional[float] = ..., idle_s: _Optional[float] = ..., comm_s: _Optional[float] = ..., comparisons: _Optional[int] = ..., demand_share: _Optional[float] = ...) -> None: ...
 
 class SpecNow(_message.Message):
     __slots__ = ("term", "spec_json")

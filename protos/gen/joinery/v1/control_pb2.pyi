@@ -20,6 +20,23 @@ class LoadRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LOAD_ROLE_SUPPLIER: _ClassVar[LoadRole]
     LOAD_ROLE_CONSUMER: _ClassVar[LoadRole]
     LOAD_ROLE_NEUTRAL: _ClassVar[LoadRole]
+
+class Wish(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    WISH_UNSPECIFIED: _ClassVar[Wish]
+    WISH_GROW: _ClassVar[Wish]
+    WISH_SHRINK: _ClassVar[Wish]
+    WISH_KEEP: _ClassVar[Wish]
+
+class Station(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STATION_UNSPECIFIED: _ClassVar[Station]
+    STATION_WAITING: _ClassVar[Station]
+    STATION_MOVING: _ClassVar[Station]
+    STATION_SENT: _ClassVar[Station]
+    STATION_JOINED: _ClassVar[Station]
+    STATION_COMMITTED: _ClassVar[Station]
+    STATION_LOST: _ClassVar[Station]
 PARTY_UNSPECIFIED: Party
 PARTY_COLLECTOR: Party
 PARTY_OPERATOR: Party
@@ -27,9 +44,20 @@ LOAD_ROLE_UNSPECIFIED: LoadRole
 LOAD_ROLE_SUPPLIER: LoadRole
 LOAD_ROLE_CONSUMER: LoadRole
 LOAD_ROLE_NEUTRAL: LoadRole
+WISH_UNSPECIFIED: Wish
+WISH_GROW: Wish
+WISH_SHRINK: Wish
+WISH_KEEP: Wish
+STATION_UNSPECIFIED: Station
+STATION_WAITING: Station
+STATION_MOVING: Station
+STATION_SENT: Station
+STATION_JOINED: Station
+STATION_COMMITTED: Station
+STATION_LOST: Station
 
 class AttendantToGateway(_message.Message):
-    __slots__ = ("attending", "collector_hello", "vector", "committed", "finished", "drain", "move_group", "change_spec", "pong", "change_query", "end_streams")
+    __slots__ = ("attending", "collector_hello", "vector", "committed", "finished", "drain", "move_group", "change_spec", "pong", "change_query", "end_streams", "look", "decided")
     ATTENDING_FIELD_NUMBER: _ClassVar[int]
     COLLECTOR_HELLO_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +69,8 @@ class AttendantToGateway(_message.Message):
     PONG_FIELD_NUMBER: _ClassVar[int]
     CHANGE_QUERY_FIELD_NUMBER: _ClassVar[int]
     END_STREAMS_FIELD_NUMBER: _ClassVar[int]
+    LOOK_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_FIELD_NUMBER: _ClassVar[int]
     attending: Attending
     collector_hello: CollectorHello
     vector: Vector
@@ -52,10 +82,12 @@ class AttendantToGateway(_message.Message):
     pong: _common_pb2.Pong
     change_query: ChangeQuery
     end_streams: EndStreams
-    def __init__(self, attending: _Optional[_Union[Attending, _Mapping]] = ..., collector_hello: _Optional[_Union[CollectorHello, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., move_group: _Optional[_Union[MoveGroup, _Mapping]] = ..., change_spec: _Optional[_Union[ChangeSpec, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ..., change_query: _Optional[_Union[ChangeQuery, _Mapping]] = ..., end_streams: _Optional[_Union[EndStreams, _Mapping]] = ...) -> None: ...
+    look: Look
+    decided: Decided
+    def __init__(self, attending: _Optional[_Union[Attending, _Mapping]] = ..., collector_hello: _Optional[_Union[CollectorHello, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., committed: _Optional[_Union[_common_pb2.Committed, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., drain: _Optional[_Union[Drain, _Mapping]] = ..., move_group: _Optional[_Union[MoveGroup, _Mapping]] = ..., change_spec: _Optional[_Union[ChangeSpec, _Mapping]] = ..., pong: _Optional[_Union[_common_pb2.Pong, _Mapping]] = ..., change_query: _Optional[_Union[ChangeQuery, _Mapping]] = ..., end_streams: _Optional[_Union[EndStreams, _Mapping]] = ..., look: _Optional[_Union[Look, _Mapping]] = ..., decided: _Optional[_Union[Decided, _Mapping]] = ...) -> None: ...
 
 class GatewayToAttendant(_message.Message):
-    __slots__ = ("owners", "drained", "cluster_report", "empty", "finished", "ping", "overview", "spec_now", "query_changed", "streams_ended")
+    __slots__ = ("owners", "drained", "cluster_report", "empty", "finished", "ping", "overview", "spec_now", "query_changed", "streams_ended", "looked")
     OWNERS_FIELD_NUMBER: _ClassVar[int]
     DRAINED_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_REPORT_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +98,7 @@ class GatewayToAttendant(_message.Message):
     SPEC_NOW_FIELD_NUMBER: _ClassVar[int]
     QUERY_CHANGED_FIELD_NUMBER: _ClassVar[int]
     STREAMS_ENDED_FIELD_NUMBER: _ClassVar[int]
+    LOOKED_FIELD_NUMBER: _ClassVar[int]
     owners: Owners
     drained: Drained
     cluster_report: ClusterReport
@@ -76,7 +109,8 @@ class GatewayToAttendant(_message.Message):
     spec_now: _common_pb2.SpecNow
     query_changed: QueryChanged
     streams_ended: StreamsEnded
-    def __init__(self, owners: _Optional[_Union[Owners, _Mapping]] = ..., drained: _Optional[_Union[Drained, _Mapping]] = ..., cluster_report: _Optional[_Union[ClusterReport, _Mapping]] = ..., empty: _Optional[_Union[Empty, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., overview: _Optional[_Union[Overview, _Mapping]] = ..., spec_now: _Optional[_Union[_common_pb2.SpecNow, _Mapping]] = ..., query_changed: _Optional[_Union[QueryChanged, _Mapping]] = ..., streams_ended: _Optional[_Union[StreamsEnded, _Mapping]] = ...) -> None: ...
+    looked: Looked
+    def __init__(self, owners: _Optional[_Union[Owners, _Mapping]] = ..., drained: _Optional[_Union[Drained, _Mapping]] = ..., cluster_report: _Optional[_Union[ClusterReport, _Mapping]] = ..., empty: _Optional[_Union[Empty, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., overview: _Optional[_Union[Overview, _Mapping]] = ..., spec_now: _Optional[_Union[_common_pb2.SpecNow, _Mapping]] = ..., query_changed: _Optional[_Union[QueryChanged, _Mapping]] = ..., streams_ended: _Optional[_Union[StreamsEnded, _Mapping]] = ..., looked: _Optional[_Union[Looked, _Mapping]] = ...) -> None: ...
 
 class Attending(_message.Message):
     __slots__ = ("party",)
@@ -339,3 +373,67 @@ class StreamsEnded(_message.Message):
     RECORD_FIELD_NUMBER: _ClassVar[int]
     record: int
     def __init__(self, record: _Optional[int] = ...) -> None: ...
+
+class Look(_message.Message):
+    __slots__ = ("record",)
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    record: int
+    def __init__(self, record: _Optional[int] = ...) -> None: ...
+
+class Looked(_message.Message):
+    __slots__ = ("now", "view", "decisions", "place")
+    NOW_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    now: _common_pb2.SpecNow
+    view: Overview
+    decisions: _containers.RepeatedCompositeFieldContainer[Decided]
+    place: RecordPlace
+    def __init__(self, now: _Optional[_Union[_common_pb2.SpecNow, _Mapping]] = ..., view: _Optional[_Union[Overview, _Mapping]] = ..., decisions: _Optional[_Iterable[_Union[Decided, _Mapping]]] = ..., place: _Optional[_Union[RecordPlace, _Mapping]] = ...) -> None: ...
+
+class Decided(_message.Message):
+    __slots__ = ("at_ns", "load", "wish", "by_workers", "because", "blocked_by", "blocked_until_ns")
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
+    WISH_FIELD_NUMBER: _ClassVar[int]
+    BY_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKED_BY_FIELD_NUMBER: _ClassVar[int]
+    BLOCKED_UNTIL_NS_FIELD_NUMBER: _ClassVar[int]
+    at_ns: int
+    load: ClusterReport
+    wish: Wish
+    by_workers: int
+    because: str
+    blocked_by: _containers.RepeatedScalarFieldContainer[str]
+    blocked_until_ns: int
+    def __init__(self, at_ns: _Optional[int] = ..., load: _Optional[_Union[ClusterReport, _Mapping]] = ..., wish: _Optional[_Union[Wish, str]] = ..., by_workers: _Optional[int] = ..., because: _Optional[str] = ..., blocked_by: _Optional[_Iterable[str]] = ..., blocked_until_ns: _Optional[int] = ...) -> None: ...
+
+class RecordPlace(_message.Message):
+    __slots__ = ("record", "is_recorded", "is_kept", "groups")
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    IS_RECORDED_FIELD_NUMBER: _ClassVar[int]
+    IS_KEPT_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    record: int
+    is_recorded: bool
+    is_kept: bool
+    groups: _containers.RepeatedCompositeFieldContainer[GroupPlace]
+    def __init__(self, record: _Optional[int] = ..., is_recorded: _Optional[bool] = ..., is_kept: _Optional[bool] = ..., groups: _Optional[_Iterable[_Union[GroupPlace, _Mapping]]] = ...) -> None: ...
+
+class GroupPlace(_message.Message):
+    __slots__ = ("group", "rows", "station", "worker", "sent_record", "committed_record")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    STATION_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    SENT_RECORD_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_RECORD_FIELD_NUMBER: _ClassVar[int]
+    group: int
+    rows: int
+    station: Station
+    worker: str
+    sent_record: int
+    committed_record: int
+    def __init__(self, group: _Optional[int] = ..., rows: _Optional[int] = ..., station: _Optional[_Union[Station, str]] = ..., worker: _Optional[str] = ..., sent_record: _Optional[int] = ..., committed_record: _Optional[int] = ...) -> None: ...

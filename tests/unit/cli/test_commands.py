@@ -1,0 +1,72 @@
+"""Every command teaches with an example, tells its exit codes, and is in docs/cli.md with its options as they are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from docs._site.cli_reference import PAGE, commands, options, reference
+from joinery.cli.main import app
+
+ROOT = Path(__file__).parents[3]
+ALL = dict(commands(typer.main.get_command(app)))
+RUN = CliRunner()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_teaches_with_an_example_and_tells_the_exit_codes(name: str) -> None:
+    text = ALL[name].help or ""
+    assert f"joinery {name}".strip() in text, text
+    assert "Exit codes" in text
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_option_says_what_it_does(name: str) -> None:
+    assert [] == [one.name for one in options(ALL[name]) if not one.help]
+
+
+def test_the_page_of_the_documentation_is_made_from_the_commands() -> None:
+    assert reference() == PAGE.read_text(), "run: python -m docs._site.cli_reference"
+
+
+def test_the_page_names_every_command_and_option() -> None:
+    text = PAGE.read_text()
+    assert len(ALL) > 15
+    for name, command in ALL.items():
+        assert f"## joinery {name}\n" in text
+        part = text.partition(f"## joinery {name}\n")[2].partition("\n## ")[0]
+        assert [] == [one.opts[0] for one in options(command) if f"| `{one.opts[0]}`" not in part]
+    assert len(options(ALL["run"])) > 10
+
+
+@pytest.mark.parametrize(
+    ("shell", "word"), [("bash", "complete -o default"), ("zsh", "#compdef"), ("fish", "complete")]
+)
+def test_a_shell_can_be_taught(shell: str, word: str) -> None:
+    done = RUN.invoke(app, ["completion", shell])
+    assert (0, True) == (done.exit_code, word in done.stdout)
+    assert 2 == RUN.invoke(app, ["completion", "dos"]).exit_code
+
+
+def test_a_shell_that_asks_is_told_what_could_come_next() -> None:
+    asked = {"_JOINERY_COMPLETE": "complete_bash", "COMP_WORDS": "joinery ex", "COMP_CWORD": "1"}
+    command = [sys.executable, "-c", "import sys; sys.argv = ['joinery']; from joinery.cli.main import app; app()"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
+    assert ["explain"] == done.stdout.split()
+
+
+def test_figures_says_where_it_works_and_which_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("joinery.cli.figures.ROOT", tmp_path)
+    done = RUN.invoke(app, ["figures"])
+    assert (2, True) == (done.exit_code, "wanted a clone of the repository" in done.stderr)
+    monkeypatch.chdir(ROOT)
+    assert 2 == RUN.invoke(app, ["figures", "--only", "no such figure"]).exit_code
+
+
+def test_version() -> None:
+    assert RUN.invoke(app, ["version"]).stdout.startswith("joinery 0.")
