@@ -82,9 +82,10 @@ lock: | python ## make the locks anew from pyproject.toml
 	@$(COMPILE) --extra service --extra operator --constraint requirements/dev.lock --output-file requirements/image.lock pyproject.toml requirements/image.in
 	@$(COMPILE) --extra service --extra embedded --constraint requirements/dev.lock --output-file requirements/run.lock pyproject.toml requirements/build.in requirements/image.in
 	@$(COMPILE) --constraint requirements/dev.lock --output-file requirements/build.lock requirements/build.in
+	@$(COMPILE) --constraint requirements/dev.lock --output-file requirements/spark.lock requirements/spark.in
 
-cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes)
-	@$(BIN)/python -m tests.cluster up
+cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes); the image of Spark, too: ARGS=--spark
+	@$(BIN)/python -m tests.cluster up $(ARGS)
 
 cluster-build: $(READY) ## what takes long of `make cluster`, and nothing else: programs and images into the cache
 	@$(BIN)/python -m tests.cluster build

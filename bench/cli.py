@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from bench import hybrid_core, service, state, steady, throughput
+from bench import hybrid_core, hybrid_service, service, spark_load, state, steady, throughput
 from bench.answer import BenchError
 from bench.lab import HEADLINE, Lab, described, headline
 from bench.report import Metric, table, write_json
@@ -54,13 +54,17 @@ def jobs() -> list[Job]:
     tuning = ("core.fine_tuning.speedup", "core.nested_loop.comparisons_per_s")
     hybrid = Job(hybrid_core.NAMES, hybrid_core.core)
     core = [*found, Job(growth, steady.window_growth), Job(tuning, steady.fine_tuning), hybrid]
-    served = [Job(service.FAST_NAMES, service.fast), Job(service.SLOW_NAMES, service.slow)]
+    served = [
+        Job(service.FAST_NAMES, service.fast),
+        Job(service.SLOW_NAMES, service.slow),
+        Job(hybrid_service.NAMES, hybrid_service.hybrid),
+    ]
     survived = [
         Job(state.OVERHEAD_NAMES, state.overheads),
         Job(state.PAUSE_NAMES, state.pauses),
         Job(state.RECOVERY_NAMES, state.recovery),
     ]
-    return [*core, *served, *survived]
+    return [*core, *served, *survived, Job(spark_load.NAMES, spark_load.load)]
 
 
 _IDS: Final = ("tuples_per_s", "ratio_to_c", "ingest.tuples_per_s")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from joinery.join.plan import JoinPlan
-from joinery.machine.orders import Effect
+from joinery.machine.effects import Effect
 from joinery.model.ids import ProducerId
 from joinery.model.spec import JoinQuerySpec
 from joinery.simulate import world

@@ -17,14 +17,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 if it is up, ready to be, or gone; `CANNOT`."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     parser.add_argument("what", choices=("up", "build", "down"))
+    parser.add_argument("--spark", action="store_true", help="the image of Spark, too: for LoadTests")
+    asked = parser.parse_args(arguments)
     try:
-        match parser.parse_args(arguments).what:
+        where = place()
+        match asked.what:
             case "down":
-                place().down()
+                where.down()
             case "build":
-                place().build()
+                where.build()
             case _:
-                print(told(place().up()))  # noqa: T201
+                print(told(where.up()))  # noqa: T201
+                if asked.spark:
+                    print(f"# image of Spark: {where.spark_image()}")  # noqa: T201
     except Missing as missing:
         say(str(missing))
         return CANNOT

@@ -70,6 +70,9 @@ class Place(Protocol):
     def up(self) -> Cluster:
         """Have it, with the images of the source as it is now; as often as you like."""
 
+    def spark_image(self) -> str:
+        """The image of Spark, there where the cluster is up: its name. It is large, and few tests need it."""
+
     def down(self) -> None:
         """End it, if it is ours, and leave nothing."""
 
@@ -118,6 +121,15 @@ class Given:
             )
         return Cluster(self._kubeconfig, _kubectl(), joinery, os.environ.get("JOINERY_REDIS_IMAGE", "redis:7"))
 
+    def spark_image(self) -> str:
+        named = os.environ.get("JOINERY_SPARK_IMAGE")
+        if named is None:
+            raise needs.Missing(
+                "found KUBECONFIG but no JOINERY_SPARK_IMAGE, wanted the name of an image that your cluster can pull: "
+                "build it with docker build -f images/spark/Containerfile, push it, and name it there"
+            )
+        return named
+
     def down(self) -> None:
         say(f"{self._kubeconfig} is yours: left as it is")
 
@@ -143,6 +155,12 @@ class Kind:
         self.build()
         _told("kind", "load", "docker-image", "--name", KIND_NAME, images.JOINERY)
         return Cluster(self.kubeconfig, _kubectl(), images.JOINERY, "redis:7")
+
+    def spark_image(self) -> str:
+        built = ("--build-arg", f"JOINERY={images.JOINERY}", "--tag", images.SPARK, str(ROOT))
+        _told("docker", "build", "--file", str(images.SPARK_CONTAINERFILE), *built)
+        _told("kind", "load", "docker-image", "--name", KIND_NAME, images.SPARK)
+        return images.SPARK
 
     def down(self) -> None:
         _told("kind", "delete", "cluster", "--name", KIND_NAME)
@@ -175,7 +193,7 @@ class Own:
 
     def _build(self) -> tuple[Path, images.Archives]:
         needs.ensure()
-        binaries = made("bin", digest([OWN / "build.sh", OWN / "pause.c", OWN / "kubernetes", OWN / "dns"]), _built)
+        binaries = _binaries()
         return binaries, images.archives(binaries / "pause")
 
     def up(self) -> Cluster:
@@ -193,6 +211,16 @@ class Own:
         (self._state / "loaded").write_text(_names(archives))
         audit = self._state / "audit.log"
         return Cluster(self.kubeconfig, str(self._state / "kubectl"), images.JOINERY, images.REDIS, audit)
+
+    def spark_image(self) -> str:
+        with alone():
+            archive = images.spark_archive(_binaries() / "pause")
+            if (noted := self._state / "loaded-spark").exists() and noted.read_text() == archive.name:
+                return images.SPARK
+            for node in range(1, NODES + 1):
+                _told(str(OWN / "load.sh"), str(self._state), str(node), str(archive))
+            noted.write_text(archive.name)
+            return images.SPARK
 
     def _start(self, binaries: Path, archives: images.Archives) -> None:
         began_s = time.monotonic()
@@ -222,6 +250,10 @@ def _lives(recorded: Path) -> bool:
     except (OSError, ValueError):
         return False
     return state != "Z" and born == birth
+
+
+def _binaries() -> Path:
+    return made("bin", digest([OWN / "build.sh", OWN / "pause.c", OWN / "kubernetes", OWN / "dns"]), _built)
 
 
 def _built(out: Path) -> None:

@@ -74,5 +74,6 @@ def _remove(user: User) -> None:
         for name in user.kubectl("get", "joinq", "-o", "name").split():
             user.kubectl("patch", name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     user.cluster.kubectl("delete", "namespace", RELEASE, "--ignore-not-found", "--wait=true", timeout_s=180)
-    user.cluster.kubectl("delete", "crd", "joinqueries.joinery.dev", "--ignore-not-found", timeout_s=60)
+    definitions = ("joinqueries.joinery.dev", "loadtests.joinery.dev")
+    user.cluster.kubectl("delete", "crd", *definitions, "--ignore-not-found", timeout_s=60)
     user.cluster.kubectl("delete", "pv", "results", "--ignore-not-found", timeout_s=60)

@@ -3,7 +3,8 @@
 `localhost/pause:1` and `localhost/base:1` stand on nothing (own/base.sh). `localhost/joinery:dev` and
 `localhost/redis:dev` stand on the base; with a registry they would be `python:3.11-slim` and `redis:7`. Nothing is
 fetched while the image of joinery is built: pip collects the locked wheels on the host. Its packages are an image of
-their own, so a change of our source takes seconds.
+their own, so a change of our source takes seconds. `localhost/joinery-spark:dev` is that of joinery with a JRE and
+PySpark; it is large, so only who asks for it has it made.
 """
 
 import os
@@ -19,10 +20,13 @@ OWN: Final = HERE / "own"
 CONTAINERFILE: Final = ROOT / "images" / "joinery" / "Containerfile"
 JOINERY: Final = "localhost/joinery:dev"
 REDIS: Final = "localhost/redis:dev"
+SPARK_CONTAINERFILE: Final = ROOT / "images" / "spark" / "Containerfile"
+SPARK: Final = "localhost/joinery-spark:dev"
 _BASE: Final = "localhost/base:1"
 _DEPS: Final = "localhost/joinery-deps:1"
+_SPARK_DEPS: Final = "localhost/joinery-spark-deps:1"
 _REQUIREMENTS: Final = ROOT / "requirements"
-_SOURCE: Final = ("core", "protos", "adapters", "client", "gateway", "workers", "cli", "operator")
+_SOURCE: Final = ("core", "protos", "adapters", "client", "gateway", "workers", "cli", "operator", "spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,26 @@ def archives(pause: Path) -> Archives:
     redis_file = OWN / "redis" / "Containerfile"
     redis = made("redis", digest([redis_file], base_key), lambda out: _redis(redis_file, out))
     wheels = made("wheels", digest([*_locks()], sys.version), _wheels)
-    deps_key = digest([CONTAINERFILE, *_locks()], base_key)
+    deps_key = _deps_key(base_key)
     made("deps", deps_key, lambda out: _deps(wheels, out))
-    source = [ROOT / name for name in (*_SOURCE, "pyproject.toml", "images")]
+    source = [ROOT / name for name in (*_SOURCE, "pyproject.toml", "images/joinery")]
     joinery = made("joinery", digest([*source, *_locks()], deps_key), lambda out: _joinery(wheels, out))
     return Archives(base / "pause.tar", joinery, redis)
+
+
+def spark_archive(pause: Path) -> Path:
+    """The image of Spark, of the source as it is now."""
+    joinery = archives(pause).joinery
+    lock = _REQUIREMENTS / "spark.lock"
+    deps_key = digest([SPARK_CONTAINERFILE, lock], _deps_key(digest([OWN / "base.sh", pause])))
+    wheels = made("pyspark-wheels", digest([lock], sys.version), lambda out: _spark_wheels(lock, out))
+    made("pyspark-deps", deps_key, lambda out: _spark_deps(wheels, out))
+    own = SPARK_CONTAINERFILE.parent
+    return made("spark", digest([own], deps_key, joinery.name), _spark)
+
+
+def _deps_key(base_key: str) -> str:
+    return digest([CONTAINERFILE, *_locks()], base_key)
 
 
 def _locks() -> tuple[Path, ...]:
@@ -77,6 +96,22 @@ def _deps(wheels: Path, out: Path) -> None:
 def _joinery(wheels: Path, out: Path) -> None:
     _build(ROOT, CONTAINERFILE, JOINERY, *_offline(wheels), BASE=_BASE, DEPS=_DEPS)
     _save(JOINERY, out)
+
+
+def _spark_wheels(lock: Path, out: Path) -> None:
+    """PySpark comes as a source archive: its hash is checked here, and what is made of it has another one."""
+    _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--require-hashes", "-w", out, "-r", lock)
+
+
+def _spark_deps(wheels: Path, out: Path) -> None:
+    arguments = {"JOINERY": JOINERY, "BASE": _DEPS}
+    _build(ROOT, SPARK_CONTAINERFILE, _SPARK_DEPS, "--target", "deps", *_offline(wheels), **arguments)
+    out.touch()
+
+
+def _spark(out: Path) -> None:
+    _build(ROOT, SPARK_CONTAINERFILE, SPARK, JOINERY=JOINERY, BASE=_DEPS, DEPS=_SPARK_DEPS)
+    _save(SPARK, out)
 
 
 def _offline(wheels: Path) -> list[str]:

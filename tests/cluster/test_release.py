@@ -35,6 +35,7 @@ def test_the_operator_may_do_what_it_does_and_nothing_else(user: User) -> None:
     """Every right of its role was used, as the audit log says; whatever was refused is a defect, too."""
     if user.cluster.audit_log is None:
         pytest.skip("the audit log of this cluster is not ours to read")
+    _stall_a_load(user)
     account = f"system:serviceaccount:{RELEASE}:joinery-operator"
     used, refused = set(), set()
     for line in user.cluster.audit_log.read_text().splitlines():
@@ -53,6 +54,15 @@ def test_the_operator_may_do_what_it_does_and_nothing_else(user: User) -> None:
     # a server-side apply of what is not there yet is a patch in the log, and needs both rights
     applied = {(group, resource, "create") for group, resource, verb in used if verb == "patch"}
     assert set() == granted - used - applied
+
+
+def _stall_a_load(user: User) -> None:
+    """A LoadTest where Spark is not switched on: all that the operator may do is to say so."""
+    spec = {"query": "none", "profile": {"constant": {"rate": 1}}, "duration": "1s"}
+    user.apply({"apiVersion": "joinery.dev/v1alpha1", "kind": "LoadTest", "metadata": {"name": "no"}, "spec": spec})
+    user.until("it stalls", lambda: user.read("loadt", "no").get("status", {}).get("phase") == "Stalled", 60)
+    assert any("spark.enabled=true" in one for one in user.events("no", "ValidationError"))
+    user.kubectl("delete", "loadt", "no")
 
 
 def _right(place: dict[str, Any], verb: str) -> tuple[str, str, str]:

@@ -110,12 +110,12 @@ def pair(a: Any, b: Any) -> Any:
     return a.astype(np.int64) << 32 | b.astype(np.int64)
 
 
-def pairs(left: dict[str, Any], right: dict[str, Any], window_us: int) -> Any:
+def pairs(left: dict[str, Any], right: dict[str, Any], window_us: int, start_us: int = EPOCH_US) -> Any:
     """Equal keys, at most a window apart: rows of the right, by key and time, are a range for each of the left."""
     span = 1 << 42
-    codes = right["k"] * span + (right["ts"] - EPOCH_US)
+    codes = right["k"] * span + (right["ts"] - start_us)
     order = np.argsort(codes, kind="stable")
-    base = left["k"] * span + (left["ts"] - EPOCH_US)
+    base = left["k"] * span + (left["ts"] - start_us)
     low = np.searchsorted(codes[order], np.maximum(base - window_us, left["k"] * span), "left")
     high = np.searchsorted(codes[order], base + window_us, "right")
     sizes = high - low

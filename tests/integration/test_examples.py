@@ -28,6 +28,17 @@ def test_orders_and_fulfilments(tmp_path: Path) -> None:
     assert Counter(expected) == Counter(found)
 
 
+@pytest.mark.parametrize("name", ["06-trades-information", "07-surrogate-keys"])
+@pytest.mark.skipif(shutil.which("java") is None, reason="found no Java, wanted 17 or newer for Spark; install a JRE")
+def test_an_example_with_a_stored_table_is_exact(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLES / name, folder)
+    done = called("run", str(folder / "query.yaml"), "--verify")
+    assert 0 == done.returncode, done.stderr
+    assert "missing 0, extra 0, duplicate 0" in done.stdout
+    assert "checked 0 results" not in done.stdout
+
+
 @pytest.mark.parametrize(
     "name", ["02-network-links", "03-auction-bids", "04-temperature-humidity", "05-three-way-trades"]
 )

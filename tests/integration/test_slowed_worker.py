@@ -153,6 +153,7 @@ def test_a_worker_slowed_to_a_third_loses_its_groups_and_the_delay_comes_back(tm
 
         until(is_well_again, f"few groups, and a delay below twice {old}", seen=story)
         pushing.end()
-        assert run.wait(lambda _: None), run.failed
+        ended = run.wait(lambda _: None)
     found = Counter(tuple(row.values()) for row in pq.read_table(folder / "out.parquet").to_pylist())
-    assert truth(pushing.sent) == found
+    if not ended or truth(pushing.sent) != found:  # no measurement: it is not taken again
+        pytest.fail(f"the rows are not the true ones, or the run failed: {run.failed}")

@@ -7,8 +7,8 @@ machines really have.
 
 from typing import Any, Final
 
+from joinery.machine.effects import Effect
 from joinery.machine.messages import ChangeSpec
-from joinery.machine.orders import Effect
 from joinery.model.quantities import parse_window
 from joinery.simulate.schedule import (
     MS,

@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from joinery.machine.orders import Effect
+from joinery.machine.effects import Effect
 from joinery.simulate.schedule import Crash, Role
 from joinery.simulate.world import run
 from tests.simulation.disturbances import POINTS

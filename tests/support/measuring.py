@@ -12,7 +12,10 @@ Given = ParamSpec("Given")
 
 
 def measured(test: Callable[Given, None]) -> Callable[Given, None]:
-    """A test that holds if one of `TRIES` measurements does; it must begin anew each time."""
+    """A test that holds if one of `TRIES` measurements does; it must begin anew each time.
+
+    Only for what is measured: a wrong result is told by `pytest.fail`, which nothing here catches.
+    """
 
     @functools.wraps(test)
     def again(*given: Given.args, **more: Given.kwargs) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from joinery.adapters.conversations import Conversation
 from joinery.adapters.http_probes import Missing, Probes
 from joinery.adapters.links import Dialer, Listener
+from joinery.adapters.lookups import Lookups
 from joinery.adapters.pressure import UNSENT_BYTES
 from joinery.adapters.security import PLAIN, Security
 from joinery.adapters.shell import Machine, ModuleRunner, Recorder, Shell, StoreRunner
@@ -14,6 +15,7 @@ from joinery.machine.calls import STORE_ORDERS, Calls
 from joinery.machine.facts import Connected, Disconnected, Fact
 from joinery.machine.messages import Message
 from joinery.machine.orders import Order
+from joinery.machine.table_orders import AskTable, LookAfterWaiting, ReadTable, TakeTable
 from joinery.model.ids import Peer
 
 Send = Callable[[Any], None]
@@ -26,6 +28,8 @@ MODULE_ORDERS = (
     orders.DropGroups,
     orders.MeasureState,
     orders.TuneJoin,
+    TakeTable,
+    LookAfterWaiting,
 )
 
 
@@ -103,6 +107,13 @@ class Process:
         module = ModuleRunner(perform, self.shell, self._results_are_read)
         self.shell.carrying(dict.fromkeys(MODULE_ORDERS, module.order))
         self._closers.append(module.close)
+
+    def looking_up(self, lookups: Lookups) -> None:
+        """Questions about a stored table, asked on a thread of their own: stores are not kept waiting by them."""
+        runner = StoreRunner("lookups", self.shell)
+        carry = dict.fromkeys((AskTable, ReadTable), lambda order: runner.ask(lambda: lookups.carry_out(order)))
+        self.shell.carrying(carry)
+        self._closers += [runner.close, lookups.close]  # the last first: a question under way ends with its channel
 
     def sending(self, through: Callable[[Send], Send]) -> None:
         """What is sent to workers and attendants takes another way, which ends in the one it is given (figures)."""

@@ -27,6 +27,7 @@ from joinery.machine.log import (
     Session,
     SpecChange,
     StreamEnded,
+    TableVersion,
 )
 from joinery.model.errors import Bug, UserMustAct
 from joinery.model.ids import ProducerId, RecordNo, Term
@@ -136,6 +137,8 @@ def _entry_story(entry: Entry) -> tuple[str, dict[str, Any]]:
             return "over", {"stream": entry.stream}
         case SpecChange():
             return "change", change_story(entry)
+        case TableVersion():
+            return "table", {"record": entry.record, "version": entry.version}
 
 
 def _entry(kind: str, fields: dict[str, Any]) -> Entry:
@@ -150,6 +153,8 @@ def _entry(kind: str, fields: dict[str, Any]) -> Entry:
             return StreamEnded(**fields)
         case "change":
             return change_of(fields)
+        case "table":
+            return TableVersion(**fields)
         case _:
             raise Bug(f"a record holds an entry {kind!r}, which format {FORMAT} does not know")
 
@@ -204,6 +209,7 @@ def encode_head(head: Head) -> memoryview:
         "sessions": [[*key, *_session_story(session)] for key, session in head.sessions.items()],
         "changes": [change_story(change) for change in head.changes],
         "counts": [int(count) for count in head.counts],
+        "tables": [[table.record, table.version] for table in head.tables],
     }
     text = json.dumps(story).encode()
     writer = Writer(_HEAD, FORMAT, item_size(len(text)))
@@ -223,6 +229,7 @@ def decode_head(data: bytes) -> Head:
         sessions={(stream, ProducerId(name)): Session(*told) for stream, name, *told in story["sessions"]},
         changes=tuple(change_of(change) for change in story["changes"]),
         counts=tuple(story["counts"]),
+        tables=tuple(TableVersion(RecordNo(record), version) for record, version in story.get("tables", ())),
     )
 
 

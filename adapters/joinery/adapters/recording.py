@@ -2,6 +2,7 @@
 
 A folder holds Arrow IPC streams, one for each stream of the query and each gateway that wrote it, by its term
 (`stream-0.1.arrows` ...): of each row its time, late flag, record, producer and sequence, and the row itself.
+`tables.json` says with which record a version of the stored table came, `table-N` is that version as it was read.
 `end.json` says that every stream has ended; without it the recording is of a run that did not come to its end.
 
 Rule: a gateway may die between the log and the recording, or half-way through a record. The next one writes again what
@@ -9,6 +10,7 @@ the log still holds from the last recorded record on; the newer file counts. Wha
 """
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from joinery.adapters.record_bytes import change_of, change_story, window_of, window_story
 from joinery.flow import ingest
 from joinery.join.plan import JoinPlan
-from joinery.machine.log import Head, LoggedBatch, Record, SpecChange, StreamEnded
+from joinery.machine.log import Head, LoggedBatch, Record, SpecChange, StreamEnded, TableVersion
 from joinery.machine.ports import Log
 from joinery.model.errors import UserMustAct
 from joinery.model.ids import RecordNo, Term
@@ -34,6 +36,7 @@ from joinery.partition.format import StreamFormat
 from joinery.partition.map import StoredMap
 
 _END: Final = "end.json"
+_TABLES: Final = "tables.json"
 RESULTS: Final = "results.parquet"
 """Results of a query that has no file of its own to hold them."""
 
@@ -49,6 +52,8 @@ class RecordingLog:
         """Per stream: the record that is written next."""
         self._ended: set[int] = set()
         self._changes: tuple[SpecChange, ...] = ()
+        self._tables: dict[int, int] = {}
+        """Version of the stored table by the record that tells it."""
 
     def open(self, first: Head, instance: str, spec: JoinQuerySpec | None = None) -> Term:
         term = self._log.open(first, instance, spec)
@@ -65,6 +70,8 @@ class RecordingLog:
         head, records = self._log.read()
         self._ended |= {stream for stream, clock in enumerate(head.clocks) if clock.ended}
         self._changes = head.changes
+        self._tables |= read_tables(self._folder)
+        self._tables.update((int(one.record), one.version) for one in head.tables)
         for number, record in records:
             self._keep(number, record, is_new=number >= head.next_record)
         return head, records
@@ -97,6 +104,9 @@ class RecordingLog:
                 self._next[stream] = RecordNo(number + 1)
         if is_new:
             self._changes += record.changes()
+        if tables := [entry for entry in record.entries if isinstance(entry, TableVersion)]:
+            self._tables.update((int(one.record), one.version) for one in tables)
+            (self._folder / _TABLES).write_text(json.dumps(sorted(self._tables.items())))
         self._ended |= {entry.stream for entry in record.entries if isinstance(entry, StreamEnded)}
         if len(self._ended) == self._plan.streams:
             for writer in self._writers:
@@ -108,8 +118,16 @@ class RecordingLog:
 
 def forget_recording(folder: Path) -> None:
     """What an earlier run has left in a folder."""
-    for path in (*folder.glob("stream-*.arrows"), folder / _END):
+    for path in (*folder.glob("stream-*.arrows"), folder / _END, folder / _TABLES):
         path.unlink(missing_ok=True)
+    for path in folder.glob("table-*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def read_tables(folder: Path) -> dict[int, int]:
+    """Version of the stored table by the record that tells it; empty: there is no table."""
+    path = folder / _TABLES
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
 def _last_recorded(folder: Path, form: StreamFormat) -> RecordNo:

@@ -57,6 +57,8 @@ class Settings:
     """Folder with ca.crt, tls.crt and tls.key; None: plain text."""
     token: str = field(default="", repr=False)
     """What producers and subscribers must show; empty: nothing."""
+    lookup: str = ""
+    """Address of the lookup application, of a query with a stored table."""
     http: str = ""
     """Address of the pages for probes (`http_probes`); empty: there are none."""
 
@@ -95,6 +97,7 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     parser.add_argument("--listen", default="", help="address to serve on, such as 127.0.0.1:7001")
     parser.add_argument("--gateway", default="", help="address of the gateway")
     parser.add_argument("--collector", default="", help="address of the collector")
+    parser.add_argument("--lookup", default="", help="address of the lookup application of a stored table")
     redis = "URL of the Redis for log, checkpoints and commits; left out: JOINERY_REDIS_URL (the place for a password)"
     parser.add_argument("--redis", default="", help=redis)
     parser.add_argument("--keys", default="", help="name of the query's keys in Redis; left out: the query file's")

@@ -48,6 +48,15 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{ include "joinery.image" (list . .Values.image .Chart.AppVersion) }}
 {{- end -}}
 
+{{- define "joinery.sparkImage" -}}
+{{ include "joinery.image" (list . .Values.spark.image .Chart.AppVersion) }}
+{{- end -}}
+
+{{/* The role of Spark's drivers: a ClusterRole, bound in the namespace of each load; or a Role in each namespace. */}}
+{{- define "joinery.sparkRole" -}}
+{{- if not .Values.watchNamespaces }}{{ .Release.Namespace }}-{{ end }}{{ include "joinery.fullname" . }}-spark-driver
+{{- end -}}
+
 {{- define "joinery.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{ .Values.serviceAccount.name | default (printf "%s-operator" (include "joinery.fullname" .)) }}

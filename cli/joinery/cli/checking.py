@@ -17,17 +17,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from joinery.adapters.recording import RESULTS, Recording, read_recording, read_windows
+from joinery.adapters.recording import RESULTS, Recording, read_recording, read_tables, read_windows
 from joinery.adapters.sources.files import FORMATS, FileReader
 from joinery.adapters.sources.opening import reader_of
 from joinery.adapters.sources.pieces import Piece
 from joinery.flow import ingest
 from joinery.join.plan import JoinPlan
+from joinery.machine.hybrid_module import stored_schema
 from joinery.machine.log import SpecChange
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.spec_sections import StreamSpec
 from joinery.oracle.compare import Comparison, compare
+from joinery.oracle.table_truth import table_truth
 from joinery.oracle.truth import RecordedChange, RecordedStream, truth
 from joinery.partition.format import StreamFormat
 from joinery.partition.keys import KeyForm
@@ -50,8 +52,22 @@ def verify_output(query: Path, spec: JoinQuerySpec, recorded: Path | None, say: 
             return 1
     changes = [RecordedChange(one.record, one.windows, one.floors) for one in changed]
     given = [RecordedStream(one.rows, one.times, one.late, one.records) for one in streams]
-    wanted = pa.concat_tables([plan.schema.empty_table(), *truth(plan, given, changes)])
+    right = truth(plan, given, changes) if plan.table is None else _of_table(plan, given[0], recorded)
+    wanted = pa.concat_tables([plan.schema.empty_table(), *right])
     return 0 if _check_outputs(list(_outputs(spec, plan, folder, recorded)), plan, wanted, streams, say) else 1
+
+
+def _of_table(plan: JoinPlan, stream: RecordedStream, recorded: Path | None) -> Iterator[pa.Table]:
+    """The truth of a query with a stored table, from the versions that were recorded."""
+    if recorded is None:
+        message = "found a stored table, wanted the versions that rows met: they are only in a recording"
+        raise UserMustAct(f"{message}; joinery run --record DIR")
+    told, schema = read_tables(recorded), stored_schema(plan)
+    tables = {
+        version: pq.read_table(recorded / f"table-{version}").select(schema.names).cast(schema)
+        for version in told.values()
+    }
+    return table_truth(plan, stream, sorted(told.items()), tables)
 
 
 @contextmanager

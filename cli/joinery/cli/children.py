@@ -29,7 +29,7 @@ GRACE_S: Final = 10.0
 
 @dataclass(slots=True)
 class _Child:
-    role: str
+    module: str
     words: Sequence[str]
     process: Born | None = None
     """None: it has crashed, and is to come back."""
@@ -65,9 +65,9 @@ class Children:
         there = list(self._children.items())  # another thread may ask
         return {name: child.process.pid for name, child in there if child.process is not None}
 
-    def start(self, name: str, role: str, words: Sequence[str]) -> None:
+    def start(self, name: str, module: str, words: Sequence[str]) -> None:
         """A new process of this name, with these flags."""
-        child = self._children[name] = _Child(role, words)
+        child = self._children[name] = _Child(module, words)
         child.process = self._spawn(child)
 
     def leave(self, name: str) -> None:
@@ -107,7 +107,7 @@ class Children:
             self._say(f"{how}; another one takes its place")
 
     def _spawn(self, child: _Child) -> Born:
-        return start(child.role, child.words, {**os.environ, **self.environment})
+        return start(child.module, child.words, {**os.environ, **self.environment})
 
     def _fail(self, name: str, how: str) -> None:
         self.failed = self.failed or how

@@ -20,7 +20,7 @@ from joinery.cli.words import duration as duration_text
 from joinery.model.errors import UserMustAct
 
 if TYPE_CHECKING:
-    from joinery.spark.loading import Load, Sent
+    from joinery.spark.loading import Load, Sent, Whole
 
 LOAD_HELP = f"""Send generated rows to a running query at a rate that rises and falls, by Spark.
 
@@ -73,17 +73,14 @@ def load(
         options["token"] = os.environ[TOKEN]
     with session.local("joinery load", slots=len(wanted.streams) * producers) as spark:
         told = loading.send(wanted, spark, options)
-    _tell(told, wanted, as_json=as_json)
+    _tell(told, loading.Whole.of(told), wanted, as_json=as_json)
 
 
-def _tell(told: "Sequence[Sent]", wanted: "Load", *, as_json: bool) -> None:
-    sent, taken = (sum(getattr(one, name) for one in told) for name in ("sent", "acknowledged"))
-    seconds, behind = (max(getattr(one, name) for one in told) for name in ("seconds", "behind_s"))
-    rate = taken / seconds
+def _tell(told: "Sequence[Sent]", whole: "Whole", wanted: "Load", *, as_json: bool) -> None:
     if as_json:
-        whole = {"sent": sent, "acknowledged": taken, "seconds": seconds, "rate": rate, "behind": behind}
-        typer.echo(json.dumps({**whole, "producers": [asdict(one) for one in told]}))
+        typer.echo(json.dumps({**whole.to_dict(), "producers": [asdict(one) for one in told]}))
         return
-    pace = f", {duration_text(behind)} behind" if wanted.is_paced else ""
-    typer.echo(f"sent {number(sent)}, acknowledged {number(taken)} rows in {duration_text(seconds)}: ", nl=False)
-    typer.echo(f"{number(round(rate))} rows/s by {counted(len(told), 'producer')}{pace}")
+    pace = f", {duration_text(whole.behind_s)} behind" if wanted.is_paced else ""
+    typer.echo(f"sent {number(whole.sent)}, acknowledged {number(whole.acknowledged)} rows ", nl=False)
+    typer.echo(f"in {duration_text(whole.seconds)}: {number(round(whole.rate))} rows/s ", nl=False)
+    typer.echo(f"by {counted(len(told), 'producer')}{pace}")

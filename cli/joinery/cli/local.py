@@ -26,6 +26,7 @@ from joinery.adapters.tracing import tracer
 from joinery.cli.children import MOST_CRASHES, SOON_S, Children
 from joinery.cli.dashboards import OFF, LocalDashboard
 from joinery.cli.local_redis import LocalRedis
+from joinery.cli.local_table import LocalTable
 from joinery.cli.nursery import nursery
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import outputs
@@ -74,6 +75,7 @@ class LocalRun:
         self._redis = LocalRedis(spec.redis.url, query.stem, spec.checkpoint.durability, state)
         self._keeps_state = state is not None
         self._gateway, self._collector = (f"127.0.0.1:{at or free_port()}" for at in (port, 0))
+        self._lookup = LocalTable(query, spec, record, state)
         self._announcement = Announcement(query, self._gateway, self._collector)
         self._stopping = threading.Event()
         self._older = {path: _stamp(path) for path in outputs(spec, query.parent)}
@@ -107,6 +109,8 @@ class LocalRun:
                 self._dashboard = LocalDashboard(self, self._dashboard_at)
                 self.dashboard = self._announcement.dashboard = self._dashboard.url
             self._announcement.begin()
+            if self._lookup.is_needed:
+                self._children.start("lookup", self._lookup.module, self._lookup.words())
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
             self._scale(self._wanted)
@@ -196,7 +200,8 @@ class LocalRun:
     def _start(self, role: str, name: str, *flags: str) -> None:
         recording = [] if self._record is None else ["--record", str(self._record)]
         words = ["--query", str(self.query), "--name", name, "--keys", self._redis.keys, *flags, *recording]
-        self._children.start(name, role, words)
+        words += self._lookup.flags
+        self._children.start(name, f"joinery.{role}", words)
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)
@@ -299,6 +304,7 @@ class LocalRun:
         if not self._ended and not self._keeps_state:
             self._discard()
         self._redis.stop(ended=self._ended)
+        self._lookup.close(ended=self._ended)
         self._announcement.end()
 
     def _discard(self) -> None:

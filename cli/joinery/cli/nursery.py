@@ -7,7 +7,7 @@ place of others. A nursery has one thread and no connections, which is what make
 Rule 1: there is one nursery per process that starts others, whatever number of runs it has. It ends with its owner,
         however that ends, and with it all that it started (`--with-parent`). If it dies, the next process is asked of
         another one.
-Rule 2: what it starts is as if it had been started by `python -m joinery.ROLE`: a session of its own, the owner's
+Rule 2: what it starts is as if it had been started by `python -m MODULE`: a session of its own, the owner's
         output and folder and environment as they are at that moment, its own words in the list of processes.
 """
 
@@ -87,12 +87,12 @@ class Nursery:
             )
         self.pid = self._process.pid
 
-    def start(self, role: str, words: Sequence[str], environment: Mapping[str, str]) -> Born:
+    def start(self, module: str, words: Sequence[str], environment: Mapping[str, str]) -> Born:
         """A new process (rule 2); `TryAgain` if it is gone, or the machine has no room for one more."""
         flags, folder = [*words, "--with-parent", str(self.pid)], os.getcwd()
         with self._lock:
             self._asked += 1
-            request = {"number": self._asked, "role": role, "words": flags, "folder": folder}
+            request = {"number": self._asked, "module": module, "words": flags, "folder": folder}
             data = json.dumps({**request, "environment": dict(environment)}).encode()
             if len(data) > _LARGEST:
                 raise UserMustAct(f"found {len(data)} bytes of flags and environment, wanted at most {_LARGEST}")
@@ -173,12 +173,12 @@ def nursery() -> Nursery:
         return _ours[0]
 
 
-def start(role: str, words: Sequence[str], environment: Mapping[str, str]) -> Born:
-    """A new process of this role, of a new nursery if the old one is gone."""
+def start(module: str, words: Sequence[str], environment: Mapping[str, str]) -> Born:
+    """A new process that runs this module, of a new nursery if the old one is gone."""
     try:
-        return nursery().start(role, words, environment)
+        return nursery().start(module, words, environment)
     except TryAgain:
-        return nursery().start(role, words, environment)
+        return nursery().start(module, words, environment)
 
 
 # --- the nursery itself
@@ -238,7 +238,7 @@ def _become(request: dict[str, Any]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    module = f"joinery.{request['role']}"
+    module = request["module"]
     sys.argv = [module, *request["words"]]
     _rename([sys.executable, "-m", *sys.argv])
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -124,7 +124,7 @@ def addresses(spec: JoinQuerySpec, query: Path, gateway: str, dashboard: str = "
     """What to tell whoever wants to look, to push or to read."""
     lines = [f"dashboard: {dashboard}"] if dashboard else []
     lines.append(f"results: joinery tail {gateway} --follow")
-    pushed = [stream.name for stream in spec.streams if stream.source is None]
+    pushed = [stream.name for stream in spec.streams if stream.source is None and stream.table is None]
     if pushed:
         lines.append(f"{query.name} waits for rows of {', '.join(pushed)}:")
         lines += [f"  joinery push {gateway} {name} FILE --end" for name in pushed]

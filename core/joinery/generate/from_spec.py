@@ -7,6 +7,7 @@ from joinery.generate.points import Independent, PointProcess
 from joinery.generate.poisson import PoissonArrivals
 from joinery.generate.profiles import Burst, Constant, Ramp, RateProfile, Sine, Step
 from joinery.generate.zipf import ZipfKeys
+from joinery.model.spec_load import LoadProfileSpec
 from joinery.model.spec_profiles import ProfileSpec
 from joinery.model.spec_sections import GeneratorSpec, KeysSpec
 
@@ -35,6 +36,13 @@ def profile_of(wanted: ProfileSpec) -> RateProfile:
         rates = {"base_hz": burst.base, "burst_hz": burst.burst}
         return Burst(**rates, start_ns=burst.start, length_ns=burst.length, every_ns=burst.every)
     raise AssertionError("a profile has one of its forms")
+
+
+def load_profile_of(wanted: LoadProfileSpec) -> RateProfile:
+    """The profile of a load test."""
+    if wanted.constant is not None:
+        return Constant(rate_hz=wanted.constant.rate)
+    return profile_of(ProfileSpec(step=wanted.step, ramp=wanted.ramp, sine=wanted.sine, burst=wanted.burst))
 
 
 def keys_of(wanted: KeysSpec) -> Keys:

@@ -23,8 +23,9 @@ from typing import Self
 
 import numpy as np
 
+from joinery.generate.checks import want_whole
 from joinery.generate.draws import CHUNK, FloatArray, IntArray, Lane, rng_at
-from joinery.generate.profiles import Constant, RateProfile, want_profile
+from joinery.generate.profiles import Constant, RateProfile, want_length, want_profile
 
 
 def chunk_start(seed: int, number: int) -> float:
@@ -68,11 +69,40 @@ class PoissonArrivals:
         return cls(Constant(rate_hz=rate_hz))
 
     def chunks(self, seed: int, first: int) -> Iterator[IntArray]:
-        start = chunk_start(seed, first)
-        for number in count(first):
-            end = chunk_start(seed, number + 1)
-            times = self.profile.time_of(unit_arrivals(seed, number, start, end))
-            # the profile's formulas round; order holds inside the chunk and, by the shared bounds, between chunks
-            bounds = self.profile.time_of(np.array([start, end]))
-            yield np.clip(np.maximum.accumulate(times), bounds[0], bounds[1])
-            start = end
+        return _warped(self.profile, seed, first)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedArrivals:
+    """Poisson arrivals of a profile, given that exactly `rows` of them come before `until_ns`.
+
+    Given where arrival number `rows` of a process of rate 1 lies, those before it are spread as ever; so the whole is
+    stretched until that one lies at the end. A load that promises a number of rows in a time keeps it to the row.
+    """
+
+    profile: RateProfile
+    rows: int
+    until_ns: int
+
+    def __post_init__(self) -> None:
+        want_profile(self.profile)
+        want_whole("rows", self.rows, 0, 2**53, "give the rows that come in this time")
+        want_length("until_ns", self.until_ns)
+
+    def chunks(self, seed: int, first: int) -> Iterator[IntArray]:
+        number, place = divmod(self.rows, CHUNK)
+        last = unit_arrivals(seed, number, chunk_start(seed, number), chunk_start(seed, number + 1))[place]
+        expected = float(self.profile.count_until(np.array([self.until_ns]))[0])
+        return _warped(self.profile, seed, first, expected / float(last))
+
+
+def _warped(profile: RateProfile, seed: int, first: int, stretch: float = 1.0) -> Iterator[IntArray]:
+    """The process of rate 1, stretched, in the profile's time."""
+    start = chunk_start(seed, first)
+    for number in count(first):
+        end = chunk_start(seed, number + 1)
+        times = profile.time_of(unit_arrivals(seed, number, start, end) * stretch)
+        # the profile's formulas round; order holds inside the chunk and, by the shared bounds, between chunks
+        bounds = profile.time_of(np.array([start, end]) * stretch)
+        yield np.clip(np.maximum.accumulate(times), bounds[0], bounds[1])
+        start = end

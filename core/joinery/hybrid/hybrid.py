@@ -86,6 +86,23 @@ class HybridJoin:
         return tuple(Probe(*self._table.names[unit]) for unit in sorted(self._segments))
 
     @property
+    def versions(self) -> tuple[int, ...]:
+        """The versions that are known."""
+        return self._table.versions
+
+    @property
+    def idle_versions(self) -> tuple[int, ...]:
+        """Versions for which no row waits."""
+        waiting = set(np.unique(self._waiting.column("versions")).tolist())
+        return tuple(version for version in self._table.versions if version not in waiting)
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of the segments in memory and of the rows that wait."""
+        segments = sum(segment.size for segment in self._segments.values())
+        return segments + int(self._waiting.column("sizes").sum())
+
+    @property
     def oldest_tag(self) -> int | None:
         """The least tag of a waiting row: labels of older batches are free."""
         tags = self._waiting.column("tags")
@@ -240,7 +257,7 @@ class HybridJoin:
         missing = np.empty(0, np.int64)
         if self.config.kind is Kind.LEFT:
             missing = without_partner(np.arange(len(rows)), found, len(rows))
-        made = results_of(rows.batch, rows.versions, found, missing, self.schema)
+        made = results_of(rows.batch, rows.versions, rows.tags, found, missing, self.schema)
         return [made] if len(made) else []
 
     def _parts(self, rows: Rows) -> Iterator[tuple[I64Array, Segment]]:

@@ -36,6 +36,8 @@ class Joined:
     stream: TupleBatch
     relation: pa.RecordBatch
     versions: I64Array
+    tags: I64Array
+    """Of the batch in which each stream row came."""
 
     def __len__(self) -> int:
         return len(self.stream)
@@ -64,7 +66,12 @@ def pairs_of(batch: TupleBatch, chosen: I64Array, segment: Segment, condition: C
 
 
 def results_of(
-    batch: TupleBatch, versions: I64Array, found: Sequence[tuple[Segment, Pairs]], missing: I64Array, schema: pa.Schema
+    batch: TupleBatch,
+    versions: I64Array,
+    tags: I64Array,
+    found: Sequence[tuple[Segment, Pairs]],
+    missing: I64Array,
+    schema: pa.Schema,
 ) -> Joined:
     """The result rows of pairs, and of stream rows without a partner (`missing`) with nulls beside them."""
     parts = [segment.rows.take(pa.array(pairs.relation)) for segment, pairs in found]
@@ -74,7 +81,7 @@ def results_of(
     same = [part if part.schema.equals(schema) else part.cast(schema) for part in parts]
     table = pa.Table.from_batches(same, schema).combine_chunks()
     rows = table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema)
-    return Joined(batch.take(index), rows, versions[index])
+    return Joined(batch.take(index), rows, versions[index], tags[index])
 
 
 def without_partner(rows: I64Array, found: Sequence[tuple[Segment, Pairs]], size: int) -> I64Array:

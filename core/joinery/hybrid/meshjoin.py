@@ -128,7 +128,7 @@ class MeshJoin:
 
     def _made(self, batch: TupleBatch, found: list[tuple[Segment, Pairs]], missing: I64Array) -> list[Joined]:
         versions = np.full(len(batch), self._known().version, np.int64)
-        made = results_of(batch, versions, found, missing, self.schema)
+        made = results_of(batch, versions, np.zeros(len(batch), np.int64), found, missing, self.schema)
         return [made] if len(made) else []
 
     def _known(self) -> Relation:

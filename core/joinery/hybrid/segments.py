@@ -15,7 +15,7 @@ Worked example: tests/unit/hybrid/test_segments.py.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +59,15 @@ class RangeCut:
         _look_up(readonly(words), self.low, self.high, np.uint64(self.low & _WORD), self.shift, self.slots, out)
         return out
 
+    @property
+    def numbers(self) -> I64Array:
+        """What each segment is called by."""
+        return np.arange(self.segments)
+
+    def alike(self, other: "Cut") -> NDArray[np.bool_]:
+        """Of each segment: whether it holds the same keys in the other cut."""
+        return np.full(self.segments, self.same_as(other))
+
     def same_as(self, other: "Cut") -> bool:
         """Whether every key has the same segment in both."""
         if not isinstance(other, RangeCut):
@@ -83,12 +92,35 @@ class HashCut:
         del words
         return groups_of(hashes, self.segments).astype(np.int32)
 
+    @property
+    def numbers(self) -> I64Array:
+        """What each segment is called by."""
+        return np.arange(self.segments)
+
+    def alike(self, other: "Cut") -> NDArray[np.bool_]:
+        """Of each segment: whether it holds the same keys in the other cut."""
+        return np.full(self.segments, self.same_as(other))
+
     def same_as(self, other: "Cut") -> bool:
         """Whether every key has the same segment in both."""
         return self == other
 
 
 Cut = RangeCut | HashCut
+
+
+class AnyCut(Protocol):
+    """What the join asks of a cut; `grouped.GroupedCut` is one, too."""
+
+    @property
+    def segments(self) -> int: ...
+
+    @property
+    def numbers(self) -> I64Array: ...
+
+    def segments_of(self, words: I64Array, hashes: U64Array) -> I32Array: ...
+
+    def alike(self, other: Any) -> NDArray[np.bool_]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +141,7 @@ class Relation:
     """One version of the stored relation without its rows: how it is cut, and what each segment is."""
 
     version: int
-    cut: Cut
+    cut: AnyCut
     sizes: I64Array
     """Bytes of each segment."""
     stamps: I64Array
@@ -140,9 +172,14 @@ def range_cut(words: I64Array, row_bytes: I64Array, theta: int) -> RangeCut:
         splittable = np.bincount(of, minlength=slots.size) > 1
         if shift == 0 or not np.any(splittable & (slots > theta)):
             break
-    segment_of = np.empty(slots.size, np.int32)
-    count = int(_cluster(slots, theta, segment_of))
+    segment_of, count = clustered(slots, theta)
     return RangeCut(low, high, shift, segment_of, count)
+
+
+def clustered(slots: I64Array, theta: int) -> tuple[I32Array, int]:
+    """The segment of each slot, from the bytes of the slots, and how many segments there are."""
+    segment_of = np.empty(slots.size, np.int32)
+    return segment_of, int(_cluster(slots, theta, segment_of))
 
 
 def hash_cut(total_bytes: int, theta: int) -> HashCut:
@@ -173,7 +210,7 @@ def unchanged(
     before: Relation, segments_before: Sequence[Segment], after: Relation, segments_after: Sequence[Segment]
 ) -> tuple[Relation, tuple[Segment, ...]]:
     """The new version with the old stamps on segments whose rows are the same: they stay in memory."""
-    if not after.cut.same_as(before.cut):
+    if not after.cut.alike(before.cut).all():
         return after, tuple(segments_after)
     kept = [
         replace(new, stamp=old.stamp) if np.array_equal(new.words, old.words) and new.rows.equals(old.rows) else new

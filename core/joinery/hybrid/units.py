@@ -45,25 +45,33 @@ class UnitTable:
     def __post_init__(self) -> None:
         self.units, self._free = policy.no_units(1, self.memory_bytes), [0]
 
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The versions that are known."""
+        return tuple(sorted(self._versions))
+
     def install(self, relation: Relation) -> None:
         """Units for the segments of a version; installing it again changes nothing."""
         if relation.version in self._versions:
             return
         older = [version for version in self._versions if version < relation.version]
         before = self._versions[max(older)] if older else None
-        is_same = before is not None and relation.cut.same_as(before.relation.cut)
+        alike = relation.cut.alike(before.relation.cut) if before is not None else np.ones(relation.cut.segments, bool)
         require(
-            before is None or is_same or bool((relation.stamps > before.relation.version).all()),
+            before is None or bool((relation.stamps[~alike] > before.relation.version).all()),
             f"version {relation.version} is cut anew but says that it holds segments of older versions",
         )
-        names = list(zip(relation.stamps.tolist(), range(relation.cut.segments), strict=True))
+        numbers = relation.cut.numbers.tolist()
+        names = list(zip(relation.stamps.tolist(), numbers, strict=True))
         fresh = [segment for segment, name in enumerate(names) if name not in self._by_name]
         self._reserve([names[segment] for segment in fresh])
         units = np.array([self._by_name[name] for name in names], np.int32)
         self.units.size[units[fresh]] = relation.sizes[fresh]
-        if before is not None and is_same:
-            old = before.units[fresh]
-            self.units.frequency[units[fresh]] = self.units.frequency[old]
+        if before is not None:
+            known = dict(zip(before.relation.cut.numbers.tolist(), before.units.tolist(), strict=True))
+            heirs = [segment for segment in fresh if alike[segment]]
+            old = np.array([known[numbers[segment]] for segment in heirs], np.int32)
+            self.units.frequency[units[heirs]] = self.units.frequency[old]
             self.units.frequency[old] = 0.0
         self._versions[relation.version] = _Version(relation, units)
 

@@ -9,6 +9,7 @@ from joinery.model.expression import parse
 from joinery.model.expression_arrow import Predicate, compile_predicate
 from joinery.model.quantities import CountWindow, Window
 from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_table import TableSpec
 from joinery.partition.format import StreamFormat, unit_ns
 from joinery.partition.keys import KeyForm, canonical_type
 
@@ -58,6 +59,8 @@ class JoinPlan:
     theta_bytes: int | None = None
     """Fine tuning: mini-groups of θ..2θ bytes; None: a group is one mini-group."""
     block_bytes: int = 4096
+    table: TableSpec | None = None
+    """The second stream is a stored table (`machine.hybrid_module`); None: both are streams."""
 
     @property
     def streams(self) -> int:
@@ -88,6 +91,7 @@ class JoinPlan:
             partitions=spec.partitions,
             theta_bytes=JoinPlan.theta_of(spec),
             block_bytes=spec.fine_tuning.block,
+            table=spec.table,
         )
 
     @staticmethod

@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from joinery.join.results import ResultPart
-from joinery.machine.messages import Exchange, mask_of
+from joinery.machine.arrivals import arrivals_of
+from joinery.machine.buffering import Waiting
+from joinery.machine.facts import BatchJoined
+from joinery.machine.messages import Exchange, Results, mask_of
 from joinery.partition.hashing import groups_of
 
 
@@ -16,6 +19,19 @@ def only_groups(exchange: Exchange, keep: NDArray[np.bool_], partitions: int) ->
     mask = mask_of(groups, partitions)
     batches = tuple(batch.take(mask[groups_of(batch.hashes, partitions)]) for batch in exchange.batches)
     return replace(exchange, groups=groups, after=exchange.after[keep], batches=batches)
+
+
+def loud_results(waiting: Waiting, fact: BatchJoined, partitions: int, told_ns: int) -> Results | None:
+    """What the collector gets of a joined message: the results of groups that are past their silence; None: of none."""
+    exchange, loud = waiting.exchange, waiting.loud
+    if loud is None or not loud.any():
+        return None
+    groups = exchange.groups[loud]
+    parts = fact.parts if loud.all() else choose(fact.parts, mask_of(groups, partitions))
+    return Results(
+        groups, exchange.after[loud], waiting.versions[loud], exchange.upto, exchange.marks, waiting.part, fact.last,
+        parts, told_ns, fact.arrivals if loud.all() else arrivals_of(parts, exchange),
+    )  # fmt: skip
 
 
 def choose(parts: tuple[ResultPart, ...], mask: NDArray[np.bool_]) -> tuple[ResultPart, ...]:

@@ -11,6 +11,8 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from joinery.flow.stamps import NO_ARRIVALS, Arrivals
+from joinery.hybrid.hybrid import Probe
+from joinery.hybrid.segments import Relation, Segment
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
 from joinery.machine.log import Head, Record
@@ -106,6 +108,13 @@ class MapWritten:
     """The map of this version is durable."""
 
     version: MapVersion
+
+
+@dataclass(frozen=True, slots=True)
+class TableIs:
+    """The newest version of the stored table; 0: none is cut yet."""
+
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +229,30 @@ class BatchJoined:
     """When the later members of these results arrived."""
 
 
+@dataclass(frozen=True, slots=True)
+class BatchTaken:
+    """A message is no longer in the buffer, but some of its rows wait: `BatchJoined` comes later, in the same order."""
+
+    comparisons: int = 0
+    busy_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableWanted:
+    """The join module needs a version of the stored table, or segments of it."""
+
+    version: int | None = None
+    probes: tuple[Probe, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRead:
+    """What was asked for of the stored table."""
+
+    relation: Relation | None
+    segments: tuple[Segment, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class IncrementsTaken:
     """The state of these groups since their last tags, in one batch to be written."""
@@ -267,6 +300,7 @@ Fact: TypeAlias = (
     | Appended
     | MapWritten
     | SpecWritten
+    | TableIs
     | StoreMeasured
     | Fenced
     | CollectorOpened
@@ -280,6 +314,9 @@ Fact: TypeAlias = (
     | BlocksWritten
     | HeadsWritten
     | BatchJoined
+    | BatchTaken
+    | TableWanted
+    | TableRead
     | IncrementsTaken
     | GroupPrepared
     | GroupRestored

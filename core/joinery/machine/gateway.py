@@ -10,7 +10,7 @@ What it decides is divided over parts that know nothing of each other's insides;
     moving     planned moves and drains
     trimming   what nobody can ask for again
     losing     damaged checkpoints, and groups that stop because of them
-    changing   changes of the running query; tuning: who goes by which setting
+    changing   changes of the running query; tuning: who goes by which setting; tables: versions of a stored table
 
 Rule 1: one append at a time; what comes meanwhile is the next record (group commit). Producers are acknowledged, and
         workers served, only after a record is durable.
@@ -36,6 +36,7 @@ from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase, Placement
 from joinery.machine.reorganizing import Reorganizing
 from joinery.machine.serving import Serving
+from joinery.machine.tables import Tables
 from joinery.machine.trimming import Trimming
 from joinery.machine.tuning import Tuning, lost_after_ns
 from joinery.machine.watching import Watch
@@ -54,7 +55,7 @@ class GatewayMachine:
     def __init__(self, spec: JoinQuerySpec, results_address: str | None = None) -> None:
         self.plan = JoinPlan.of(spec)
         self.description = messages.Description(self.plan.formats, self.plan.schema, results_address)
-        self.term, self.instance = Term(0), ""
+        self.term, self.collector_term, self.instance = Term(0), Term(0), ""
         self.intake = Intake(spec, self.plan)
         self.backlog = Backlog(spec.partitions, RecordNo(0))
         self.workforce = Workforce(spec.worker.buffer, lost_after_ns(spec))
@@ -67,14 +68,13 @@ class GatewayMachine:
         self.losses = Losses(self.placement, self.trimming, self.moves, self.watch)
         tuning = Tuning(self.intake, self.workforce, self.serving, self.moves, self.reorganizing, self.watch)
         self.changing = Changing(spec, tuning)
+        self.tables = Tables(self.intake, self.serving)
         self.looking = Looking(self)
-        self.finished = False
+        self.finished = self._told_drained = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
         """What came before the log was open."""
         self._peers: dict[Peer, WorkerId] = {}
-        self.collector_term = Term(0)
-        self._told_drained = False
         self._opened_ns = self._seen_ns = self._map_of_slots = 0
 
     @property
@@ -122,6 +122,8 @@ class GatewayMachine:
             case facts.StoreMeasured():
                 self.watch.stored_bytes = fact.nbytes
                 return []
+            case facts.TableIs():
+                return self.tables.answered(fact.version)
             case facts.SpecWritten():
                 return self.changing.written(fact.kept, self.term, now_ns)
             case _:
@@ -153,11 +155,11 @@ class GatewayMachine:
     def _tick(self, now_ns: int) -> list[Order]:
         self._mind_the_clock(now_ns)
         made = self._found_map(now_ns) + self.reorganizing.welcome(has_rows=any(self.intake.head.positions))
-        made += self._lose_workers(now_ns)
         self.reorganizing.came(self.backlog.total_bytes, now_ns)
-        made += self.reorganizing.tick(self.term, now_ns)
+        made += self._lose_workers(now_ns) + self.reorganizing.tick(self.term, now_ns)
         if self.watch.is_due(now_ns):
             made += self.watch.beat(self.reorganizing.memory_share, now_ns) + self._overview(now_ns)
+            made += self.tables.ask(self.backlog)
         return made + self.serving.serve(self.backlog, self.intake.head.changes, now_ns)
 
     def _mind_the_clock(self, now_ns: int) -> None:
@@ -175,8 +177,7 @@ class GatewayMachine:
             self._map_of_slots = self.placement.map.version
             self.serving.reschedule(now_ns)
         made += self.trimming.trim_all(self.placement, self.backlog, self.serving, is_quiet=not self.moves.under_way)
-        made += self.moves.hand_over() + self.moves.advance(self.term)
-        made += self.reorganizing.drain(self.term)
+        made += self.moves.hand_over() + self.moves.advance(self.term) + self.reorganizing.drain(self.term)
         made += self.serving.serve_if_full(self.backlog, self.intake.head.changes, now_ns)
         made += self._drained(now_ns)
         return [*made, orders.WakeAt(self._next_look_ns(now_ns))]
@@ -320,10 +321,9 @@ class GatewayMachine:
             case messages.ResultsLost():
                 current = self.placement.terms_of(message.groups) == message.versions
                 return self.reorganizing.recover(worker, message.groups[current])
-            case messages.Load():
-                self.reorganizing.reported(worker, message.report)
-                return []
-            case messages.Alive():
+            case messages.Load() | messages.Alive():
+                if isinstance(message, messages.Load):
+                    self.reorganizing.reported(worker, message.report)
                 return []
             case _:
                 raise Bug(f"a gateway cannot use {type(message).__name__} from {worker}")
@@ -390,9 +390,8 @@ class GatewayMachine:
     def _finish(self, now_ns: int) -> list[Order]:
         self.finished = True
         peers = [OPERATOR, *(self.workforce.peer(worker) for worker in self.workforce.up())]
-        told: list[Order] = [Send(peer, messages.Finished()) for peer in peers]
-        last = self._overview(now_ns, is_last=True)
-        return [*last, *told, orders.Stop("the query has ended, everything is committed")]
+        told = [*self._overview(now_ns, is_last=True), *(Send(peer, messages.Finished()) for peer in peers)]
+        return [*told, orders.Stop("the query has ended, everything is committed")]
 
     def check_invariants(self) -> None:
         """Stop with a `Bug` if the machine's state contradicts itself."""

@@ -63,6 +63,8 @@ class Intake:
         self.release = Release(plan.streams)
         self.sessions = Sessions(plan)
         self._change: ChangeSpec | None = None
+        self._table = 0
+        """The newest version of the stored table that was heard of."""
         self.is_ending = False
         """Whether the next record ends every stream: somebody has said so."""
         self._told_ns = 0
@@ -110,6 +112,16 @@ class Intake:
         if change.version == len(self.head.changes) + 1:
             self._change = change
 
+    def table_is(self, version: int) -> None:
+        """There is this version of the stored table: rows meet it from the record after the next on."""
+        self._table = max(self._table, version)
+
+    def forget_tables(self, first: RecordNo) -> None:
+        """Nobody will ask for records before this one, nor for the versions that were in force there."""
+        past = [place for place, one in enumerate(self.head.tables) if one.record < first]
+        if len(past) > 1:
+            self.head = replace(self.head, tables=self.head.tables[past[-1] :])
+
     # --- records
 
     @property
@@ -133,6 +145,8 @@ class Intake:
         ]
         silent = [key for key in self._live() if (at := self._idle_at(key)) is not None and at <= now_ns]
         entries += [log.ProducerIdle(*key) for key in silent]
+        if self._table > self._table_in_force:
+            entries.append(log.TableVersion(self.head.next_record, self._table))
         chosen = self._choose(only)
         if self._change is not None and self._change.version != len(self.head.changes) + 1:
             self._change = None  # told twice
@@ -143,9 +157,14 @@ class Intake:
         self.sessions.recorded(chosen, now_ns)
         return self._follow(record, tuples)
 
+    @property
+    def _table_in_force(self) -> int:
+        return self.head.tables[-1].version if self.head.tables else 0
+
     def _would_rise(self, now_ns: int) -> bool:
         """Whether a watermark would rise by itself: with the clock, or because the lateness was made smaller."""
-        by_clock = any(form.time_column is None for form in self.plan.formats)
+        clocks = zip(self.plan.formats, self.head.clocks, strict=True)
+        by_clock = any(form.time_column is None and not clock.ended for form, clock in clocks)
         if by_clock and now_ns - self._told_ns >= self._quiet_ns:
             return True
         return any(clock.recorded().watermark > clock.watermark for clock in self.head.clocks)
@@ -239,6 +258,8 @@ class Intake:
     def _choose(self, only: int | None) -> list[Waiting]:
         """What of the waiting batches goes into the next record (rule 2)."""
         chosen: list[Waiting] = []
+        if self.plan.table is not None and not self.head.tables:
+            return chosen  # rows without a version would meet nothing
         tops = {
             key: self.head.clocks[key[0]].greatest.get(key[1], DEAD)
             for key in {one.key for one in self.sessions.waiting}
@@ -300,7 +321,9 @@ def _latest(tuples: list[TupleBatch]) -> int:
 
 def first_head(spec: JoinQuerySpec) -> Head:
     """What the first record builds on."""
-    clocks = tuple(StreamClock(stream.lateness) for stream in spec.streams)
+    begun = [(StreamClock(stream.lateness), stream.table) for stream in spec.streams]
+    # nobody waits for the rows of a stored table
+    clocks = tuple(clock if table is None else clock.end().recorded() for clock, table in begun)
     counts = (0,) * len(clocks) if spec.has_count_window else ()
     return Head(RecordNo(0), clocks, (0,) * len(clocks), idle_timeout_ns(spec), counts=counts)
 

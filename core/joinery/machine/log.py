@@ -95,7 +95,16 @@ class SpecChange:
     """Per stream: the last serial number at the change (ADR 0004)."""
 
 
-Entry: TypeAlias = ProducerJoined | ProducerIdle | ProducerEnded | StreamEnded | SpecChange
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """The version of the stored table that rows are joined with from the next record on."""
+
+    record: RecordNo
+    """The record that holds it."""
+    version: int
+
+
+Entry: TypeAlias = ProducerJoined | ProducerIdle | ProducerEnded | StreamEnded | SpecChange | TableVersion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +153,8 @@ class Head:
     changes: tuple[SpecChange, ...] = ()
     counts: tuple[int, ...] = ()
     """Rows released so far, of a query that runs in order."""
+    tables: tuple[TableVersion, ...] = ()
+    """Versions of the stored table that a record may still be joined with; the last is in force."""
 
     @property
     def watermarks(self) -> tuple[int, ...]:
@@ -159,6 +170,7 @@ class Head:
         """The head after one more record; `counts` are what it had released, in order."""
         clocks, positions, sessions = list(self.clocks), list(self.positions), dict(self.sessions)
         timeouts, changes, stamp = self.idle_timeout_ns, self.changes, self.stamp_ns
+        tables = (*self.tables, *(entry for entry in record.entries if isinstance(entry, TableVersion)))
         for entry in record.entries:
             if isinstance(entry, ProducerJoined):
                 key = (entry.stream, entry.producer)
@@ -186,8 +198,14 @@ class Head:
             clocks = [replace(c, lateness_ns=ns) for c, ns in zip(clocks, change.lateness_ns, strict=True)]
             timeouts, changes = change.idle_timeout_ns, (*changes, change)
         return Head(
-            RecordNo(self.next_record + 1), tuple(clocks), tuple(positions), timeouts, stamp, sessions, changes, counts
-        )
+            RecordNo(self.next_record + 1), tuple(clocks), tuple(positions), timeouts, stamp, sessions, changes, counts,
+            tables,
+        )  # fmt: skip
+
+
+def version_at(tables: tuple[TableVersion, ...], record: int) -> int:
+    """The version of the table that the rows of a record are joined with; 0: there is no table."""
+    return max((one.version for one in tables if one.record < record), default=0)
 
 
 def tuples_of(record: Record, plan: JoinPlan) -> list[TupleBatch]:

@@ -6,41 +6,19 @@ back as the fact that its docstring names.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
+from joinery.machine.effects import Effect
 from joinery.machine.log import Head, Record, SpecChange
 from joinery.machine.messages import Acknowledge, Exchange, Message, Refuse, Results
 from joinery.machine.ports import Commit, Receipt
+from joinery.machine.table_orders import AskTable, LookAfterWaiting, ReadTable, TakeTable
 from joinery.model.ids import GroupId, MapVersion, Peer, RecordNo, Term
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.spec_change import KeptSpec
 from joinery.partition.map import StoredMap
-
-
-class Effect(StrEnum):
-    """The kinds of effects: the crash points of docs/protocol.md."""
-
-    OPEN = "open"
-    APPEND = "append"
-    ACKNOWLEDGE = "acknowledge"
-    SEND = "send"
-    EXCHANGE = "exchange"
-    MAP = "map"
-    JOIN = "join"
-    EMIT = "emit"
-    TAKE = "take"
-    STAGE = "stage"
-    COMMIT = "commit"
-    FINISH = "finish"
-    BLOCK = "checkpoint block"
-    HEAD = "checkpoint head"
-    READ = "checkpoint read"
-    TRIM = "trim"
-    TIMER = "timer"
-    STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +236,13 @@ class TrimCheckpoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinBatch:
-    """Join a message: `BatchJoined`, once per part."""
+    """Join a message: `BatchJoined`, once per part; with a stored table `BatchTaken`, then `BatchJoined`."""
 
     effect: ClassVar = Effect.JOIN
     exchange: Exchange
+    now_ns: int = 0
+    behind_bytes: int = 0
+    """Input that waits behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +321,17 @@ class SetReplicas:
     because: str
 
 
-ModuleOrder: TypeAlias = JoinBatch | TakeIncrements | PrepareGroup | RestoreGroup | DropGroups | MeasureState | TuneJoin
+ModuleOrder: TypeAlias = (
+    JoinBatch
+    | TakeIncrements
+    | PrepareGroup
+    | RestoreGroup
+    | DropGroups
+    | MeasureState
+    | TuneJoin
+    | TakeTable
+    | LookAfterWaiting
+)
 
 Order: TypeAlias = (
     WakeAt
@@ -366,6 +357,8 @@ Order: TypeAlias = (
     | WriteHeads
     | TrimCheckpoint
     | ModuleOrder
+    | AskTable
+    | ReadTable
     | Stop
     | SetReplicas
 )

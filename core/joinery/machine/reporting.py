@@ -7,7 +7,7 @@ of its slot until they were here, and how many comparisons the join made (the me
 import numpy as np
 
 from joinery.elastic.load import GroupLoad, LoadReport, occupancy
-from joinery.machine.facts import BatchJoined, StateMeasured
+from joinery.machine.facts import BatchJoined, BatchTaken, StateMeasured
 from joinery.machine.messages import Exchange
 from joinery.model.ids import WorkerId
 from joinery.model.spec import JoinQuerySpec
@@ -60,7 +60,7 @@ class Meter:
         elif not has and self._idle_since is None:
             self._idle_since = now_ns
 
-    def joined(self, exchange: Exchange, fact: BatchJoined) -> None:
+    def joined(self, exchange: Exchange, fact: BatchJoined | BatchTaken) -> None:
         """A message is joined; its work is divided over the groups by their rows."""
         self._busy_ns += fact.busy_ns
         self._comparisons += fact.comparisons

@@ -3,12 +3,14 @@
 Rule 1: in its slot a worker gets one message for all its groups that stand at the same place, and one more for each
         other place. Rows are ordered by group; never one frame per group.
 Rule 2: a batch ends at the newest record, or before it: where a group was committed when it was assigned (up to there
-        it is joined in silence), where output in order was cut, at a change of the spec, and when the message is full.
+        it is joined in silence), where output in order was cut, at a change of the spec or of the stored table, and
+        when the message is full.
 Rule 3: a worker without credit is skipped; its rows wait for its next slot.
 Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`), and an epoch in which a turn came
         later than its slot is long makes the next ones longer.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -17,7 +19,7 @@ from joinery.flow.minibuffer import MIN_EPOCH_NS, AutoEpoch, Due, DueRule
 from joinery.flow.slot import SlotSchedule
 from joinery.flow.stamps import Ledger
 from joinery.machine.backlog import Backlog
-from joinery.machine.log import SpecChange
+from joinery.machine.log import SpecChange, TableVersion, version_at
 from joinery.machine.messages import Exchange
 from joinery.machine.orders import Order, SendExchange
 from joinery.machine.placement import Placement
@@ -45,6 +47,8 @@ class Serving:
         """When the slot of each worker's next turn begins."""
         self._slot_ns = 0
         """The slot that is being served."""
+        self.tables: Callable[[], tuple[TableVersion, ...]] = tuple
+        """Versions of the stored table that records may be joined with (`machine.tables`)."""
         self.ledger = Ledger(len(spec.streams))
         """When rows arrived."""
         self._latest_ns, self._judged_ns = 0, 0
@@ -189,7 +193,7 @@ class Serving:
         return Exchange(
             self._place.term, version, groups, after, upto, backlog.marks_at(upto), batches, in_force,
             tuple(self.ledger.steps(batch.stream, batch.places) for batch in batches), self.ledger.stamp_at(upto),
-            self._slot_ns,
+            self._slot_ns, version_at(self.tables(), upto),
         )  # fmt: skip
 
     def _ends(self, groups: I64Array, last: RecordNo, changes: tuple[SpecChange, ...]) -> I64Array:
@@ -197,6 +201,6 @@ class Serving:
         sent, ends = self._place.sent[groups], np.full(groups.size, last, np.int64)
         for stop in (self._place.silent[groups], self._place.seen[groups]):
             ends = np.where(sent < stop, np.minimum(ends, stop), ends)
-        for change in changes:
-            ends = np.where(sent < change.record, np.minimum(ends, change.record), ends)
+        for record in [*(change.record for change in changes), *(table.record for table in self.tables())]:
+            ends = np.where(sent < record, np.minimum(ends, record), ends)
         return ends

@@ -30,8 +30,8 @@ def warm_gateway(plan: JoinPlan) -> None:
 
 
 def warm_worker(plan: JoinPlan) -> None:
-    """What a worker calls for every batch; a query that runs in order needs ranks, so its first batch does it."""
-    if plan.runs_in_order:
+    """What a worker calls for every batch; a query that runs in order, or with a table, does it in its first."""
+    if plan.runs_in_order or plan.table is not None:
         return
     module, groups = JoinModule(plan), tuple(GroupId(group) for group in range(plan.partitions))
     for group in groups:

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from joinery.join.plan import JoinPlan
 from joinery.machine import facts, messages, orders
-from joinery.machine.arrivals import arrivals_of
 from joinery.machine.buffering import Waiting
 from joinery.machine.checkpointing import Checkpointing
-from joinery.machine.choosing import choose, only_groups
+from joinery.machine.choosing import loud_results, only_groups
+from joinery.machine.deferring import Deferred
 from joinery.machine.facts import Fact
 from joinery.machine.loading import Loading
 from joinery.machine.log import BEFORE_ALL, SpecChange
-from joinery.machine.messages import Exchange, Holdings, Results
+from joinery.machine.messages import Exchange, Holdings
 from joinery.machine.orders import Order, Send
 from joinery.machine.reporting import Meter
 from joinery.machine.retention import Retention
@@ -67,10 +67,11 @@ class WorkerMachine:
         """How far this worker's clock is ahead of the gateway's, as the gateway found."""
         self.lost: set[GroupId] = set()
         """Groups whose results a collector asked for in vain; told to the gateway until it gives them a new version."""
+        self.deferred = Deferred(spec)
         self._buffer: deque[Waiting] = deque()
         self._joining: Waiting | None = None
         self._heartbeat_ns = spec.epochs.reorganization // 4
-        self._checkpoint_at = self._report_at = 0
+        self._checkpoint_at = self._report_at = self._now_ns = 0
         self._is_measuring = False
 
     @property
@@ -85,6 +86,7 @@ class WorkerMachine:
 
     def handle(self, fact: Fact, now_ns: int) -> list[Order]:
         """What to do about a fact."""
+        self._now_ns = now_ns
         match fact:
             case facts.Started():
                 return self._start(fact.instance, now_ns)
@@ -107,6 +109,10 @@ class WorkerMachine:
                 return self._restored(fact)
             case facts.BatchJoined():
                 return self._joined(fact, now_ns)
+            case facts.BatchTaken():
+                return self._taken(fact, now_ns)
+            case facts.TableWanted() | facts.TableRead():
+                return self.deferred.handle(fact, now_ns)
             case facts.IncrementsTaken():
                 return self.checkpointing.taken(fact.increments, self.versions)
             case facts.BlocksWritten():
@@ -148,7 +154,9 @@ class WorkerMachine:
         if now_ns >= self._checkpoint_at:
             self._checkpoint_at = now_ns + self.spec.checkpoint.interval
             made += self.checkpointing.begin(self._groups_here(), self.versions)
-        return [*made, orders.WakeAt(min(now_ns + self._heartbeat_ns, self._checkpoint_at, self._report_at))]
+        made += self.deferred.look(now_ns)
+        wishes = (now_ns + self._heartbeat_ns, self._checkpoint_at, self._report_at, self.deferred.next_ns)
+        return [*made, orders.WakeAt(min(wishes))]
 
     def _connected(self, peer: str) -> list[Order]:
         hello = messages.WorkerHello(
@@ -163,9 +171,8 @@ class WorkerMachine:
         return [Send(COLLECTOR, hello)]
 
     def _disconnected(self, peer: str) -> list[Order]:
-        if peer == GATEWAY:
-            self.gateway_up = False
-        else:
+        self.gateway_up &= peer != GATEWAY
+        if peer != GATEWAY:
             self.collector_up = self.collector_ready = False
         return []
 
@@ -198,14 +205,7 @@ class WorkerMachine:
                 return [orders.Stop("the query has ended")]
             case messages.SpecNow():
                 return self._retune(message, now_ns)
-            case (
-                messages.Assign()
-                | messages.Release()
-                | messages.Exchange()
-                | messages.Trim()
-                | messages.CheckpointNow()
-                | messages.Preload()
-            ):
+            case _ if isinstance(message, _Instruction):
                 if message.term < self.gateway_term:
                     return []
                 self.gateway_term = message.term
@@ -327,35 +327,36 @@ class WorkerMachine:
             chosen = exchange if keep.all() else only_groups(exchange, keep, self.spec.partitions)
             loud = chosen.upto > self.silent[chosen.groups]
             self._joining = Waiting(chosen, versions[keep], waiting.nbytes, loud)
-            made.append(orders.JoinBatch(chosen))
+            made.append(orders.JoinBatch(chosen, self._now_ns, sum(one.nbytes for one in self._buffer)))
         return made
 
     def _joined(self, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
-        waiting = self._joining
-        if waiting is None:
-            raise Bug("a batch was joined that nobody asked for")
+        waiting = self.deferred.first_of(self._joining)
         made = self._emit(waiting, fact, now_ns)
         waiting.part += 1
-        if fact.last:
-            self._joining = None
-            self.meter.joined(waiting.exchange, fact)
-            made += self._to_gateway(messages.Credit(waiting.nbytes))
-            made += self._next()
-            self.meter.has_work(self._joining is not None or bool(self._buffer), now_ns)
+        if fact.last and waiting is self.deferred.oldest:
+            self.deferred.told(waiting)
+        elif fact.last:
+            made += self._go_on(waiting, fact, now_ns)
+        return made
+
+    def _taken(self, fact: facts.BatchTaken, now_ns: int) -> list[Order]:
+        """Some rows of the message wait for segments: the next one need not."""
+        return self._go_on(self.deferred.add(self._joining), fact, now_ns)
+
+    def _go_on(self, waiting: Waiting, fact: facts.BatchJoined | facts.BatchTaken, now_ns: int) -> list[Order]:
+        """A message has left the buffer."""
+        self._joining = None
+        self.meter.joined(waiting.exchange, fact)
+        made = self._to_gateway(messages.Credit(waiting.nbytes)) + self._next()
+        self.meter.has_work(self._joining is not None or bool(self._buffer), now_ns)
         return made
 
     def _emit(self, waiting: Waiting, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
         """Results of the groups that are past their silence; the collector refuses those of a group that left since."""
-        exchange, loud = waiting.exchange, waiting.loud
-        if loud is None or not loud.any():
+        results = loud_results(waiting, fact, self.spec.partitions, now_ns - self.clock_ahead_ns)
+        if results is None:
             return []
-        groups = exchange.groups[loud]
-        parts = fact.parts if loud.all() else choose(fact.parts, messages.mask_of(groups, self.spec.partitions))
-        results = Results(
-            groups, exchange.after[loud], waiting.versions[loud], exchange.upto, exchange.marks, waiting.part,
-            fact.last, parts, now_ns - self.clock_ahead_ns,
-            fact.arrivals if loud.all() else arrivals_of(parts, exchange),
-        )  # fmt: skip
         self.retention.keep(results, may_drop=self.collector_ready)
         return [orders.Emit(COLLECTOR, results)] if self.collector_ready else []
 

@@ -9,7 +9,7 @@ generated from the same models (`JoinQuerySpec.model_json_schema(by_alias=True)`
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from joinery.model.complaints import BadValue
 from joinery.model.errors import BadExpression, BadSpec, Complaint
@@ -34,6 +34,7 @@ from joinery.model.spec_sections import (
     StreamSpec,
     WorkerSpec,
 )
+from joinery.model.spec_table import TableSpec
 from joinery.model.spec_texts import ExpressionText, SelectItems
 from joinery.model.time import UNBOUNDED
 from joinery.model.types import ColumnType
@@ -56,6 +57,10 @@ def _without_sql(spec: object, field: str) -> object:
         ) from None
     except BadValue as bad:
         raise BadSpec([bad.complaint(field)]) from None
+
+
+def _without_window(stream: object) -> object:
+    return {"window": "0s", **stream} if isinstance(stream, Mapping) and stream.get("window") is None else stream
 
 
 _TWO_STREAMS = [{"name": name, "schema": {"id": "int64"}, "window": "10m"} for name in ("left", "right")]
@@ -105,6 +110,17 @@ class JoinQuerySpec(Section):
     engine: Literal["service", "spark"] = "service"
     """What runs the query."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_window_beside_a_table(cls, data: object) -> object:
+        """Rows meet a version of the table, not each other: nobody has to write a window of no length."""
+        streams = data.get("streams") if isinstance(data, Mapping) else None
+        if not isinstance(data, Mapping) or not isinstance(streams, list | tuple):
+            return data
+        if not any(isinstance(stream, Mapping) and stream.get("table") is not None for stream in streams):
+            return data
+        return {**data, "streams": [_without_window(stream) for stream in streams]}
+
     @classmethod
     def parse(cls, mapping: object) -> "JoinQuerySpec":
         """The spec that a mapping (the YAML's `spec`) describes; `BadSpec` with every complaint."""
@@ -141,6 +157,11 @@ class JoinQuerySpec(Section):
         return tuple(SelectItem(stream, column, result_name(stream, column)) for stream, column in self.result_types)
 
     @property
+    def table(self) -> TableSpec | None:
+        """The stored table that the stream is joined with; None: streams are joined with each other."""
+        return next((stream.table for stream in self.streams if stream.table is not None), None)
+
+    @property
     def has_count_window(self) -> bool:
         """Whether the query runs in order (docs/design.md §2)."""
         return any(isinstance(stream.window, CountWindow) for stream in self.streams)
@@ -158,6 +179,8 @@ class JoinQuerySpec(Section):
         """
         if self.alignment != "auto":
             return Nanoseconds(max(self.alignment, lateness_ns))
+        if self.table is not None:
+            return Nanoseconds(UNBOUNDED)  # nobody waits for anybody
         lengths = [window.length_ns for window in windows if isinstance(window, TimeWindow)]
         return Nanoseconds(min(UNBOUNDED, max(lengths, default=0) + lateness_ns))
 

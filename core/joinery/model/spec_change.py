@@ -41,6 +41,7 @@ WAYS: Final = {
     "streams[].time.lateness": Way.LOGGED,
     "streams[].time.idleTimeout": Way.LOGGED,
     "streams[].source": Way.NEW_QUERY,
+    "streams[].table": Way.NEW_QUERY,
     "join": Way.NEW_QUERY,
     "filter": Way.NEW_QUERY,
     "select": Way.NEW_QUERY,

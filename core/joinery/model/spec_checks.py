@@ -15,6 +15,7 @@ from joinery.model.quantities import format_duration, format_size
 from joinery.model.spec_lookup import Place
 from joinery.model.spec_parsing import touches
 from joinery.model.spec_sections import StreamSpec
+from joinery.model.spec_table_checks import check_table
 from joinery.model.spec_texts import as_bad_value
 from joinery.model.types import ColumnType, Family, check_keys
 
@@ -241,6 +242,7 @@ _RULES: Final[tuple[tuple[tuple[str, ...], Rule], ...]] = (
     (("streams.*.schema", "streams.*.time"), _times),
     (("join.type",), _two_streams),
     (("streams.*.time", "alignment"), _alignment),
+    (("streams", "join", "output", "engine"), check_table),
     (("scaling",), _scaling),
     (("worker", "fineTuning"), _sizes),
     (("output",), _output),

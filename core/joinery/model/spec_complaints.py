@@ -20,7 +20,6 @@ from joinery.model.spec_sections import SinkSpec, SourceSpec
 
 NOT_YET: Final = {
     "routing": "tuple routing",
-    "table": "joins with a stored table",
     "kafka": "Kafka",
     "emit": "early results",
     "aggregate": "aggregates over results",

@@ -37,6 +37,7 @@ from joinery.model.spec_fields import (
 )
 from joinery.model.spec_pods import ResourcesSpec
 from joinery.model.spec_profiles import ProfileSpec
+from joinery.model.spec_table import VERSION, VERSION_TYPE, TableSpec
 from joinery.model.spec_texts import ExpressionText, KeyParts
 from joinery.model.types import ColumnType
 
@@ -194,7 +195,7 @@ class StreamSpec(Section):
 
     name: Identifier = Field(examples=["orders"])
     """Name of the stream; also the prefix of its columns in results."""
-    columns: Columns = Field(alias="schema", examples=[{"id": "int64"}])
+    declared: Columns = Field(alias="schema", examples=[{"id": "int64"}])
     """Columns by name, each with its type."""
     window: WindowField = Field(examples=["10m"])
     """How long a row of this stream can be matched: a duration, {count: N}, 0s or unbounded."""
@@ -202,6 +203,13 @@ class StreamSpec(Section):
     """Event time; left out: the time of arrival at the gateway."""
     source: SourceSpec | None = None
     """What Joinery reads itself; left out: rows are pushed over gRPC."""
+    table: TableSpec | None = None
+    """No stream, but a stored table that the rows of the other stream are joined with; it has no window."""
+
+    @property
+    def columns(self) -> tuple[tuple[str, ColumnType], ...]:
+        """The columns in the order of their names; a table's rows also carry the version that they are of."""
+        return self.declared if self.table is None else tuple(sorted((*self.declared, (VERSION, VERSION_TYPE))))
 
     def column_type(self, name: str) -> ColumnType | None:
         """The type of a column, or None if the stream has no such column."""

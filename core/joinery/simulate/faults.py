@@ -6,7 +6,8 @@ the second instance. Timers are no effects, and are counted only by a point that
 
 from collections import Counter
 
-from joinery.machine.orders import Effect, Order, Send
+from joinery.machine.effects import Effect
+from joinery.machine.orders import Order, Send
 from joinery.simulate.schedule import Crash, Pause, Role, Schedule, StoreDown
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from joinery.join.results import ResultPart
-from joinery.machine.orders import Effect
+from joinery.machine.effects import Effect
 from joinery.simulate.history import History
 from joinery.simulate.schedule import Role
 from joinery.simulate.story import Story

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from joinery.machine.effects import Effect
 from joinery.machine.messages import ChangeSpec
-from joinery.machine.orders import Effect
 from joinery.model.ids import Peer, ProducerId
 
 MS: Final = 1_000_000

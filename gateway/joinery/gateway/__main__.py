@@ -13,6 +13,7 @@ from joinery.adapters.conversations import controlling, exchanging, ingesting
 from joinery.adapters.embedded_redis import connect
 from joinery.adapters.http_probes import open_probes
 from joinery.adapters.logs import complain
+from joinery.adapters.lookups import Lookups
 from joinery.adapters.metrics_roles import gateway_samples, measured
 from joinery.adapters.process import Process
 from joinery.adapters.recording import RecordingLog
@@ -65,6 +66,8 @@ def _run(settings: Settings) -> int:
         log = RecordingLog(log, plan, settings.record)
     calls, security = Calls(instance=settings.instance, log=log), settings.security()
     process = Process(machine, calls, recorder=Chronicle(machine, tracer(settings.name)), security=security)
+    if plan.table is not None:
+        process.looking_up(Lookups(settings.lookup, plan, security))
     process.probed(probes, lambda: None if machine.is_open else "the log is not read yet")
     measured(probes, process, settings.joinquery, gateway_samples(machine))
     show(probes, process, machine, settings.joinquery)

@@ -21,7 +21,7 @@ from joinery.operator.attendance import Attendance
 from joinery.operator.authority import Signer
 from joinery.operator.children import GATEWAY_PORT, accepted_of, is_owned
 from joinery.operator.events import Reason
-from joinery.operator.kube import Kube
+from joinery.operator.kube import REFUSALS, Kube, reason_of
 from joinery.operator.reconcile import (
     Apply,
     Key,
@@ -41,8 +41,6 @@ log = logging.getLogger(__name__)
 
 ENDED: Final = "every stream has ended; all of it is joined and committed"
 BY_HAND: Final = "a person asked for it"
-REFUSALS: Final = (400, 403, 422)
-"""Answers of the API server that are about what was sent; others are about the server."""
 STATUS_S: Final = 2.0
 """A status that changes all the time is written that often."""
 SIGN_S: Final = 3600.0
@@ -261,7 +259,7 @@ class Attendant:
         except ApiException as error:
             if error.status not in REFUSALS:
                 raise
-            self._troubles.append(f"{action.key[0]} {action.key[1]}: {_reason(error)}")
+            self._troubles.append(f"{action.key[0]} {action.key[1]}: {reason_of(error)}")
             return []
         self._applied[action.key] = (action.mark, version_of(made))
         if is_new and self._is_first(made):
@@ -363,14 +361,6 @@ def _wish_of(accepted: JoinQuery | None, replicas: int | None, status: Mapping[s
     if wanted == replicas or (scaling.mode == "Auto" and until is None):
         return None
     return wanted, int(datetime.fromisoformat(until).timestamp() * 1e9) if until is not None else 0
-
-
-def _reason(error: ApiException) -> str:
-    """What the API server says."""
-    try:
-        return str(json.loads(error.body or "")["message"])
-    except (ValueError, KeyError, TypeError):
-        return str(error.reason)
 
 
 def _gist(status: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ _KEPT: Final[tuple[str, ...]] = (
     "maxItems", "minProperties", "maxProperties", "required",
 )  # fmt: skip
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
-_RULES: Final = "x-kubernetes-validations"
+RULES: Final = "x-kubernetes-validations"
 _A_NEW_QUERY: Final = "cannot change while the query runs: make a new query"
 
 
@@ -74,28 +74,30 @@ def spec_schema() -> Schema:
     stream = fields["streams"]["items"]["properties"]
     stream["name"]["maxLength"] = 63
     quoted = "found a column true or false: to kubectl a bare y, n, yes, no, on, off is one; write it in quotes"
-    stream["schema"][_RULES] = [_rule("!('true' in self) && !('false' in self)", quoted)]
+    stream["schema"][RULES] = [rule("!('true' in self) && !('false' in self)", quoted)]
     for section in _open_quantities(fields):
         section["additionalProperties"] = {"x-kubernetes-int-or-string": True}
     join = fields["join"]
     join["properties"]["true"] = {**join["properties"]["on"], "description": "What YAML 1.1 makes of a bare `on`."}
     join["required"] = [name for name in join["required"] if name != "on"]
     join["oneOf"] = [{"required": ["on"]}, {"required": ["true"]}]  # CEL cannot see a field whose type is open
-    fields["scaling"][_RULES] = [
-        _rule("self.min <= self.max", "at most max", ".min"),
-        _rule("self.consumerThreshold < self.supplierThreshold", "less than supplierThreshold", ".consumerThreshold"),
+    fields["scaling"][RULES] = [
+        rule("self.min <= self.max", "at most max", ".min"),
+        rule("self.consumerThreshold < self.supplierThreshold", "less than supplierThreshold", ".consumerThreshold"),
     ]
-    fields["output"][_RULES] = [_rule("self.order == 'time' || self.disorder == 0", "0 with order none", ".disorder")]
+    fields["output"][RULES] = [rule("self.order == 'time' || self.disorder == 0", "0 with order none", ".disorder")]
     _allow_sql(made, fields)
-    made[_RULES] = [
-        _rule("has(self.sql) != has(self.join)", "exactly one of join, sql"),
-        _rule(
+    made[RULES] = [
+        rule("has(self.sql) != has(self.join)", "exactly one of join, sql"),
+        rule(
             "!has(self.join) || self.join.type == 'inner' || size(self.streams) == 2",
             "all but inner take exactly two streams",
             ".join.type", reason="FieldValueForbidden",
         ),
     ]  # fmt: skip
     fields["engine"]["enum"] = ["service"]  # no Spark is started in a cluster yet
+    local = "a stored table is not yet joined with in a cluster: run the query with joinery run"
+    fields["streams"]["items"][RULES] = [rule("!has(self.table)", local, ".table", reason="FieldValueForbidden")]
     _exactly_one(fields)
     _freeze(fields)
     return made
@@ -118,16 +120,18 @@ def _exactly_one(fields: dict[str, Schema]) -> None:
     source = fields["streams"]["items"]["properties"]["source"]
     for one in (*sinks, source):
         names = [name for name in one["properties"] if name != "pace"]
-        one[_RULES] = [_rule(_one_of(names), f"exactly one of {', '.join(names)}")]
+        one[RULES] = [one_of(names)]
         file = one["properties"]["file"]
         wanted = "in a cluster a file lies on a volume: add volume: {claim: my-claim} or {configMap: my-files}"
-        file[_RULES] = [_rule("has(self.volume)", wanted)]
+        file[RULES] = [rule("has(self.volume)", wanted)]
         names = list(file["properties"]["volume"]["properties"])
-        file["properties"]["volume"][_RULES] = [_rule(_one_of(names), f"exactly one of {', '.join(names)}")]
+        file["properties"]["volume"][RULES] = [one_of(names)]
 
 
-def _one_of(names: list[str]) -> str:
-    return f"[{', '.join(f'has(self.{name})' for name in names)}].filter(one, one).size() == 1"
+def one_of(names: list[str]) -> Schema:
+    """Exactly one of these fields is there."""
+    counted = f"[{', '.join(f'has(self.{name})' for name in names)}].filter(one, one).size() == 1"
+    return rule(counted, f"exactly one of {', '.join(names)}")
 
 
 def _open_quantities(fields: dict[str, Schema]) -> list[Schema]:
@@ -140,16 +144,15 @@ def _freeze(fields: dict[str, Schema]) -> None:
     """Rule 4."""
     checkpoint, join = fields["checkpoint"]["properties"], fields["join"]["properties"]
     for field in (fields["partitions"], fields["engine"], checkpoint["durability"], join["type"], join["method"]):
-        field[_RULES] = [_rule("self == oldSelf", _A_NEW_QUERY, reason="FieldValueForbidden")]
-    fields["streams"][_RULES] = [
-        _rule("size(self) == size(oldSelf)", f"streams {_A_NEW_QUERY}", reason="FieldValueForbidden"),
-        _rule(
-            "self.all(s, oldSelf.exists(o, o.name == s.name))", f"names {_A_NEW_QUERY}", reason="FieldValueForbidden"
-        ),
+        field[RULES] = [rule("self == oldSelf", _A_NEW_QUERY, reason="FieldValueForbidden")]
+    fields["streams"][RULES] = [
+        rule("size(self) == size(oldSelf)", f"streams {_A_NEW_QUERY}", reason="FieldValueForbidden"),
+        rule("self.all(s, oldSelf.exists(o, o.name == s.name))", f"names {_A_NEW_QUERY}", reason="FieldValueForbidden"),
     ]
 
 
-def _rule(rule: str, message: str, field: str = "", reason: str = "FieldValueInvalid") -> Schema:
+def rule(rule: str, message: str, field: str = "", reason: str = "FieldValueInvalid") -> Schema:
+    """A rule of CEL, as a schema carries it."""
     made = {"rule": rule, "message": message, "reason": reason}
     return {**made, "fieldPath": field} if field else made
 
@@ -199,22 +202,23 @@ def definition() -> Schema:
     }  # fmt: skip
 
 
-def _column(name: str, path: str, kind: str = "string", **more: object) -> Schema:
+def column(name: str, path: str, kind: str = "string", **more: object) -> Schema:
+    """A column of `kubectl get`."""
     return {"name": name, "type": kind, "jsonPath": path, **more}
 
 
 COLUMNS: Final = [
-    _column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-    _column("Phase", ".status.phase"),
-    _column("Workers", ".status.replicas", "integer"),
-    _column("Desired", ".status.desiredReplicas", "integer"),
-    _column("Sup", ".status.scaling.nSup", "integer"),
-    _column("Con", ".status.scaling.nCon", "integer"),
-    _column("Lag", ".status.lag"),
-    _column("Results", ".status.results", "integer"),
-    _column("Pause-P99", ".status.pauseP99", priority=1),
-    _column("Why", ".status.scaling.lastDecision.because", priority=1),
-    _column("Age", ".metadata.creationTimestamp", "date"),
+    column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+    column("Phase", ".status.phase"),
+    column("Workers", ".status.replicas", "integer"),
+    column("Desired", ".status.desiredReplicas", "integer"),
+    column("Sup", ".status.scaling.nSup", "integer"),
+    column("Con", ".status.scaling.nCon", "integer"),
+    column("Lag", ".status.lag"),
+    column("Results", ".status.results", "integer"),
+    column("Pause-P99", ".status.pauseP99", priority=1),
+    column("Why", ".status.scaling.lastDecision.because", priority=1),
+    column("Age", ".metadata.creationTimestamp", "date"),
 ]
 
 
@@ -225,10 +229,15 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
+def text_of(made: Schema, module: str) -> str:
+    """A definition as YAML."""
+    head = f"# Made by python -m {module} from the models of the spec; do not edit.\n"
+    return head + yaml.dump(made, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+
+
 def text() -> str:
     """The definition as YAML, the same every time."""
-    head = "# Made by python -m joinery.operator.crd from the models of the spec; do not edit.\n"
-    return head + yaml.dump(definition(), Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+    return text_of(definition(), "joinery.operator.crd")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The events of a JoinQuery: a fixed list, so that alerts and tests can rely on their names."""
+"""The events of a JoinQuery and of a LoadTest: a fixed list, so that alerts and tests can rely on their names."""
 
 from enum import StrEnum
 
@@ -19,3 +19,7 @@ class Reason(StrEnum):
     VALIDATION_ERROR = "ValidationError"
     FINISHED = "Finished"
     CLEANUP_FAILED = "CleanupFailed"
+    LOAD_WAITING = "LoadWaiting"
+    LOAD_STARTED = "LoadStarted"
+    LOAD_FINISHED = "LoadFinished"
+    LOAD_FAILED = "LoadFailed"

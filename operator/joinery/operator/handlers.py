@@ -20,8 +20,9 @@ from joinery.operator.children import QUERY_LABEL, ROLE_LABEL
 from joinery.operator.crd import GROUP, PLURAL, VERSION
 from joinery.operator.ending import end_query
 from joinery.operator.kube import Kube
+from joinery.operator.load_handlers import register_loads
 from joinery.operator.metrics import Metrics
-from joinery.operator.reconcile import Say, Wanted
+from joinery.operator.reconcile import Say, wanted_of
 from joinery.operator.settings import OperatorSettings
 
 log = logging.getLogger(__name__)
@@ -150,6 +151,8 @@ def register(operator: Operator, registry: kopf.OperatorRegistry) -> None:
             kopf.event(body, type="Warning", reason="CleanupFailed", message=failed)
         operator.forget(namespace, name)
 
+    register_loads(operator.kube, operator.settings, operator.metrics, registry)
+
 
 async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str, stopped: Any) -> None:
     """One query, until it is deleted or the operator ends."""
@@ -188,26 +191,6 @@ async def _beat(operator: Operator) -> None:
     while True:
         operator.turned_s = time.monotonic()
         await asyncio.sleep(1)
-
-
-def wanted_of(body: kopf.Body) -> Wanted:
-    """The object as it is now."""
-    metadata = body["metadata"]
-    return Wanted(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        uid=metadata["uid"],
-        generation=metadata.get("generation", 0),
-        spec=_plain(body.get("spec") or {}),
-        annotations=dict(metadata.get("annotations") or {}),
-    )
-
-
-def _plain(value: Any) -> Any:
-    """kopf's views as plain dicts and lists."""
-    if hasattr(value, "items"):
-        return {key: _plain(held) for key, held in value.items()}
-    return [_plain(held) for held in value] if isinstance(value, (list, tuple)) else value
 
 
 def _child_changed(operator: Operator) -> Any:

@@ -24,8 +24,14 @@ PLURALS: Final = {
     "PodDisruptionBudget": "poddisruptionbudgets",
     "NetworkPolicy": "networkpolicies",
     "JoinQuery": "joinqueries",
+    "LoadTest": "loadtests",
+    "Job": "jobs",
+    "ServiceAccount": "serviceaccounts",
+    "RoleBinding": "rolebindings",
     "Pod": "pods",
 }
+REFUSALS: Final = (400, 403, 422)
+"""Answers of the API server that are about what was sent; others are about the server."""
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
@@ -46,9 +52,9 @@ class Kube:
         path = f"{path}/{manifest['metadata']['name']}"
         return self._call("PATCH", path, manifest, _APPLY, {"fieldManager": MANAGER, "force": "true"})
 
-    def patch_status(self, namespace: str, name: str, status: dict[str, Any]) -> Manifest:
-        """Change the status of a JoinQuery; what is None is taken out."""
-        path = f"{_path('joinery.dev/v1alpha1', 'JoinQuery', namespace)}/{name}/status"
+    def patch_status(self, namespace: str, name: str, status: dict[str, Any], kind: str = "JoinQuery") -> Manifest:
+        """Change the status of an object of ours; what is None is taken out."""
+        path = f"{_path('joinery.dev/v1alpha1', kind, namespace)}/{name}/status"
         return self._call("PATCH", path, {"status": status}, _MERGE, {"fieldManager": MANAGER})
 
     def read(self, version: str, kind: str, namespace: str, name: str) -> Manifest | None:
@@ -98,3 +104,11 @@ class Kube:
 def _path(version: str, kind: str, namespace: str) -> str:
     root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
     return f"{root}/namespaces/{namespace}/{PLURALS[kind]}" if namespace else f"{root}/{PLURALS[kind]}"
+
+
+def reason_of(error: ApiException) -> str:
+    """What the API server says."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason)

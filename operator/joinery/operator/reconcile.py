@@ -52,6 +52,26 @@ class Wanted:
         return JoinQuery.parse(raw)
 
 
+def wanted_of(body: Mapping[str, Any]) -> Wanted:
+    """The object as it is now."""
+    metadata = body["metadata"]
+    return Wanted(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        generation=metadata.get("generation", 0),
+        spec=_plain(body.get("spec") or {}),
+        annotations=dict(metadata.get("annotations") or {}),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A watcher's views as plain dicts and lists."""
+    if hasattr(value, "items"):
+        return {key: _plain(held) for key, held in value.items()}
+    return [_plain(held) for held in value] if isinstance(value, (list, tuple)) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What there is."""

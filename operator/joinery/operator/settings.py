@@ -35,6 +35,11 @@ class OperatorSettings:
     own_namespace: str = "default"
     logs: tuple[tuple[str, str], ...] = ()
     """How a query's processes log: as the operator does."""
+    spark_image: str = ""
+    """The image of drivers and executors; empty: LoadTests are not run."""
+    spark_pull_policy: str = "IfNotPresent"
+    spark_role: str = ""
+    """Kind/name of the role that the drivers of Spark are given."""
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "OperatorSettings":
@@ -59,4 +64,7 @@ class OperatorSettings:
             token=text("TOKEN"),
             own_namespace=text("NAMESPACE", "default"),
             logs=tuple((name, environment[name]) for name in (FORMAT, LEVEL) if environment.get(name)),
+            spark_image=text("SPARK_IMAGE"),
+            spark_pull_policy=text("SPARK_PULL_POLICY", "IfNotPresent"),
+            spark_role=text("SPARK_ROLE"),
         )

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from joinery.adapters.sources.flight import IN_FLIGHT, Flight
-from joinery.adapters.sources.pacing import TICK_S, PacedReader
+from joinery.adapters.sources.pacing import TICK_S, PacedReader, paced
 from joinery.adapters.sources.pieces import Pause, Piece
 from joinery.adapters.sources.redis_stream import id_before, place_of
 from joinery.machine.messages import Acknowledge, Opened, Refuse
@@ -112,6 +112,17 @@ def play(*times: list[float], slow_s: float = 0.0) -> tuple[list[tuple[float, in
 
 def test_rows_are_as_far_apart_as_their_times() -> None:
     assert [(0, 0, 1), (1, 1, 2), (1.5, 2, 3)] == play([5, 6, 6.5])[0]
+
+
+def test_with_a_start_time_zero_is_due_then_and_rows_that_are_behind_go_at_once() -> None:
+    clock, sent = [100.0], []
+    pieces = Fixed([0.5, 1, 3]).read(None)
+    for one in paced(pieces, plan_of().formats[0], (0, 99.0), now_s=lambda: clock[0]):
+        if isinstance(one, Pause):
+            clock[0] += one.seconds
+        else:
+            sent.append((round(clock[0] - 99, 6), one.next_sequence))
+    assert [(1, 2), (3, 3)] == sent
 
 
 def test_rows_of_a_moment_go_together_and_the_count_of_pushes_is_bounded() -> None:

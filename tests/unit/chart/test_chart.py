@@ -91,17 +91,18 @@ def test_the_definition_is_the_one_that_the_models_make() -> None:
     assert made == (CHART / "files" / "joinqueries.yaml").read_text(), f"the definition is old: {remedy}"
 
 
-def test_helm_changes_no_number_and_no_word_of_the_definition() -> None:
-    written = yaml.safe_load((CHART / "files" / "joinqueries.yaml").read_text())
-    put_out = the(rendered(), "CustomResourceDefinition")
+@pytest.mark.parametrize("plural", ["joinqueries", "loadtests"])
+def test_helm_changes_no_number_and_no_word_of_the_definitions(plural: str) -> None:
+    written = yaml.safe_load((CHART / "files" / f"{plural}.yaml").read_text())
+    put_out = the(rendered(), "CustomResourceDefinition", f"{plural}.joinery.dev")
     assert json.dumps(written["spec"]) == json.dumps(put_out["spec"])
     assert written["metadata"]["name"] == put_out["metadata"]["name"]
 
 
-def test_the_definition_is_kept_unless_told_otherwise() -> None:
-    kept, gone = (the(rendered(values), "CustomResourceDefinition")["metadata"] for values in (DEFAULT, FULL))
-    assert {"helm.sh/resource-policy": "keep"} == kept["annotations"]
-    assert "annotations" not in gone
+def test_the_definitions_are_kept_unless_told_otherwise() -> None:
+    kept, gone = (of_kind(rendered(values), "CustomResourceDefinition") for values in (DEFAULT, FULL))
+    assert [{"helm.sh/resource-policy": "keep"}] * 2 == [one["metadata"]["annotations"] for one in kept]
+    assert [False, False] == ["annotations" in one["metadata"] for one in gone]
 
 
 def test_a_second_release_brings_no_definition() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from joinery.operator.settings import OperatorSettings
 from tests.unit.chart.rendering import (
     DEFAULT,
     FULL,
@@ -11,6 +12,7 @@ from tests.unit.chart.rendering import (
     NAMESPACED,
     VALUES,
     Object,
+    environment_of,
     of_kind,
     pods_of,
     rendered,
@@ -86,6 +88,49 @@ def test_people_who_may_view_or_edit_may_do_so_with_queries() -> None:
     assert {"get", "list", "watch"} == {verb for _, verb in rights_of(view)}
     assert ("joinqueries/scale", "patch") in rights_of(edit)
     assert [] == of_kind(rendered(DEFAULT, "rbac.aggregateRoles=false"), "ClusterRole", "-view")
+
+
+# --- Spark
+
+SPARK_ONLY = {
+    ("joinqueries", "get"), ("jobs", "get"), ("jobs", "create"), ("jobs", "patch"), ("serviceaccounts", "create"),
+    ("serviceaccounts", "patch"), ("rolebindings", "create"), ("rolebindings", "patch"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "named"), [(DEFAULT, "ClusterRole", "clusterroles"), (NAMESPACED, "Role", "roles")]
+)
+def test_only_with_spark_the_operator_may_start_drivers_and_bind_their_role_alone(
+    values: Path, kind: str, named: str
+) -> None:
+    without = rights_of(of_kind(rendered(values), kind, "-operator")[0])
+    role = of_kind(rendered(values, "spark.enabled=true"), kind, "-operator")[0]
+    assert SPARK_ONLY | {(named, "bind")} == rights_of(role) - without
+    (bind,) = [rule for rule in role["rules"] if "bind" in rule["verbs"]]
+    (driver,) = {
+        one["metadata"]["name"] for one in of_kind(rendered(values, "spark.enabled=true"), kind, "-spark-driver")
+    }
+    assert [driver] == bind["resourceNames"]
+
+
+def test_a_driver_has_rights_on_pods_and_nothing_else() -> None:
+    role = the(rendered(DEFAULT, "spark.enabled=true"), "ClusterRole", "-spark-driver")
+    assert {"pods"} == {name for name, _ in rights_of(role)}
+    assert [] == of_kind(rendered(), "ClusterRole", "-spark-driver")
+
+
+@pytest.mark.parametrize(("values", "kind"), [(DEFAULT, "ClusterRole"), (NAMESPACED, "Role")])
+def test_the_operator_is_told_the_image_of_spark_and_a_role_that_is_there(values: Path, kind: str) -> None:
+    objects = rendered(values, "spark.enabled=true", "spark.image.tag=x")
+    pod = the(objects, "Deployment", "-operator")["spec"]["template"]["spec"]
+    settings = OperatorSettings.read({key: str(value) for key, value in environment_of(pod).items()})
+    assert "joinery-spark:x" == settings.spark_image
+    told, _, name = settings.spark_role.partition("/")
+    assert kind == told
+    assert of_kind(objects, kind, name)
+    plain = the(rendered(values), "Deployment", "-operator")["spec"]["template"]["spec"]
+    assert not [name for name in environment_of(plain) if "SPARK" in name]
 
 
 # --- the check before an uninstall

@@ -26,6 +26,8 @@ from tests.unit.chart.rendering import CHART, FULL, ROOT, Object, refusal
         ('watchNamespaces=["a", "a"]', "watchNamespaces"),
         ("image.pullPolicy=Sometimes", "image.pullPolicy"),
         ("image.digest=sha256:12", "image.digest"),
+        ("spark.enabled=perhaps", "spark.enabled"),
+        ("spark.image.tags=x", "tags"),
         ("redis.bundled=maybe", "redis.bundled"),
         ("redis.url=http://host", "redis.url"),
         ("redis.password=a#b@c:d/e", "redis.password"),

@@ -6,8 +6,8 @@ from scipy import stats
 
 from joinery.generate.arrivals import EvenArrivals, arrival_times
 from joinery.generate.draws import CHUNK
-from joinery.generate.poisson import PoissonArrivals, chunk_start
-from joinery.generate.profiles import Constant, Ramp
+from joinery.generate.poisson import CountedArrivals, PoissonArrivals, chunk_start
+from joinery.generate.profiles import Constant, Ramp, Step
 
 RARE = 1e-4  # some 40 such checks stand in this folder: together a false alarm is still below 1 %
 SECOND = 1_000_000_000
@@ -70,3 +70,29 @@ def test_a_changing_rate_is_followed() -> None:
 
 def test_even_arrivals_are_evenly_spaced() -> None:
     assert [500_000, 1_500_000, 2_500_000] == arrival_times(EvenArrivals(Constant(rate_hz=1000)), 1, 0, 3).tolist()
+
+
+@pytest.mark.parametrize("rows", [1, 500, CHUNK, 3 * CHUNK + 7])
+def test_counted_arrivals_are_all_there_before_the_end_and_the_next_one_is_not(rows: int) -> None:
+    until_ns = 10_000_000_000
+    step = Step(before_hz=rows / 20, after_hz=rows / 5, at_ns=until_ns // 2)
+    times = arrival_times(CountedArrivals(profile=step, rows=rows, until_ns=until_ns), 5, 0, rows + 1)
+    assert (times[:-1] < until_ns).all()
+    assert until_ns == pytest.approx(times[-1], abs=2)
+    assert (np.diff(times) >= 0).all()
+
+
+def test_counted_arrivals_are_spread_as_chance_spreads_them() -> None:
+    """Given their number, arrivals of a constant rate are uniform: their mean lies within four standard errors."""
+    rows, until_ns = 20_000, 10**9
+    arrivals = CountedArrivals(profile=Constant(rate_hz=rows), rows=rows, until_ns=until_ns)
+    times = arrival_times(arrivals, 3, 0, rows) / until_ns
+    assert 0.5 == pytest.approx(times.mean(), abs=4 / np.sqrt(12 * rows))
+    gaps = np.diff(times) * rows
+    assert 1 == pytest.approx(gaps.std(), rel=0.05), "not even: gaps are exponential"
+
+
+def test_counted_arrivals_are_the_same_wherever_one_begins() -> None:
+    arrivals = CountedArrivals(profile=Constant(rate_hz=CHUNK), rows=3 * CHUNK, until_ns=3 * 10**9)
+    whole = arrival_times(arrivals, 8, 0, 3 * CHUNK)
+    assert (whole[CHUNK + 5 : 2 * CHUNK + 9] == arrival_times(arrivals, 8, CHUNK + 5, 2 * CHUNK + 9)).all()

@@ -102,3 +102,9 @@ def test_texts_and_lists_are_bounded() -> None:
     for path, schema in nodes(SPEC):
         if schema.get("type") == "array":
             assert "maxItems" in schema, path
+
+
+def test_a_stored_table_is_refused_with_not_yet() -> None:
+    (rule,) = SPEC["properties"]["streams"]["items"]["x-kubernetes-validations"]
+    assert "!has(self.table)" == rule["rule"]
+    assert "not yet" in rule["message"]

@@ -384,7 +384,7 @@ def test_a_wrong_value_gets_one_complaint_that_names_field_and_remedy(
     assert part in str(found[0])
 
 
-@pytest.mark.parametrize("name", ["routing", "table"])
+@pytest.mark.parametrize("name", ["routing", "aggregate"])
 def test_a_field_of_a_later_round_is_refused_with_not_yet(name: str) -> None:
     (complaint,) = complaints(with_(**{name: {}}))
     assert "not yet" in complaint.wanted

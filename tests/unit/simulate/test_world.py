@@ -8,9 +8,10 @@ import pytest
 
 from joinery.join.results import Kind
 from joinery.machine import facts, messages, orders
+from joinery.machine.effects import Effect
 from joinery.machine.facts import Fact
 from joinery.machine.log import Record, SpecChange
-from joinery.machine.orders import Effect, Order, Send, Stop
+from joinery.machine.orders import Order, Send, Stop
 from joinery.model.ids import COLLECTOR, GATEWAY, OPERATOR, GroupId, Peer, RecordNo, Term, WorkerId
 from joinery.model.quantities import TimeWindow
 from joinery.partition.map import PartitionMap

@@ -6,9 +6,10 @@ from typing import Any
 import pyarrow as pa
 
 from joinery.machine import facts, orders
+from joinery.machine.effects import Effect
 from joinery.machine.facts import Fact
 from joinery.machine.log import Head, Record
-from joinery.machine.orders import Effect, ModuleOrder, Order, Stop
+from joinery.machine.orders import ModuleOrder, Order, Stop
 from joinery.model.ids import ProducerId, RecordNo, Term
 from joinery.simulate.machines import Machines
 from joinery.simulate.schedule import MS, Batch, CrashPoint, Role, Schedule, Script

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from joinery.machine.facts import BatchJoined, Fact, StateMeasured
+from joinery.machine.facts import BatchJoined, BatchTaken, Fact, StateMeasured
 from joinery.machine.orders import JoinBatch, ModuleOrder
+from joinery.machine.table_orders import LookAfterWaiting, TakeTable
 from joinery.model.spec import JoinQuerySpec
 
 Perform = Callable[[Any], Iterator[Fact]]
@@ -36,16 +37,23 @@ def speed_of(spec: JoinQuerySpec, file: Path | None) -> Speed:
 def paced(perform: Perform, speed: Speed) -> Perform:
     """The same work, with its time in each `BatchJoined`."""
 
+    owed_ns = 0
+    """Time at segments that came: it counts with the next message."""
+
     def run(order: ModuleOrder) -> Iterator[Fact]:
+        nonlocal owed_ns
+        begun = time.perf_counter_ns()
         if not isinstance(order, JoinBatch):
             for fact in perform(order):
                 yield replace(fact, cpu_ns=time.process_time_ns()) if isinstance(fact, StateMeasured) else fact
+            if isinstance(order, TakeTable | LookAfterWaiting):
+                owed_ns += time.perf_counter_ns() - begun
             return
-        begun = time.perf_counter_ns()
         for fact in perform(order):
-            if isinstance(fact, BatchJoined) and fact.last:
+            if isinstance(fact, BatchTaken) or (isinstance(fact, BatchJoined) and fact.last):
                 _wait(begun, fact.comparisons, speed())
-                fact = replace(fact, busy_ns=time.perf_counter_ns() - begun)
+                fact = replace(fact, busy_ns=time.perf_counter_ns() - begun + owed_ns)
+                owed_ns = 0
             yield fact
 
     return run

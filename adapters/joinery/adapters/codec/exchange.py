@@ -175,6 +175,7 @@ def _write_batch(message: Exchange, plan: JoinPlan, out: Outgoing) -> wire.Batch
         credit_bytes=message.nbytes,
         stamp_ns=message.stamp_ns,
         slot_ns=message.slot_ns,
+        table=message.table or None,
     )
 
 
@@ -225,6 +226,7 @@ def _read_batch(message: wire.Batch, plan: JoinPlan, bodies: Incoming) -> Receiv
         steps=tuple(_read_steps(one) for one in message.streams),
         stamp_ns=message.stamp_ns,
         slot_ns=message.slot_ns,
+        table=number(message, "table") if message.HasField("table") else 0,
     )
 
 

@@ -34,7 +34,7 @@ def open_sources(
     found: list[Source] = []
     complaints: list[Complaint] = []
     for place, (stream, form) in enumerate(zip(spec.streams, plan.formats, strict=True)):
-        if stream.source is None:
+        if stream.source is None or stream.table is not None:
             continue
         try:
             reader = reader_of(f"spec.streams[{place}]", stream, form, folder, redis_url)

@@ -6,7 +6,7 @@ Rule 3: if the query cannot follow, rows are sent as late as it takes them; they
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -34,23 +34,38 @@ class PacedReader:
 
     def read(self, start: int | None) -> Iterator[Piece | Pause]:
         """Pieces when they are due, cut where needed."""
-        first, began_s = None, 0.0
-        for piece in self._reader.read(start):
-            if isinstance(piece, Pause):
-                yield piece
-                continue
-            times = ingest.times(self._form, piece.rows, 0) if piece.times is None else piece.times
-            if first is None:
-                first, began_s = int(times[0]), self._now_s()
-            due_s = np.maximum.accumulate(times - first) / 1e9
-            yield from self._in_time(piece, due_s, began_s)
+        return paced(self._reader.read(start), self._form, now_s=self._now_s)
 
-    def _in_time(self, piece: Piece, due_s: NDArray[np.float64], began_s: float) -> Iterator[Piece | Pause]:
-        at, rows = 0, piece.rows.num_rows
-        while at < rows:
-            upto = int(np.searchsorted(due_s, self._now_s() - began_s, side="right"))
-            if upto > at:
-                yield Piece(piece.sequence + at, piece.sequence + upto, piece.rows.slice(at, upto - at))
-                at = upto
-            if at < rows:
-                yield Pause(max(TICK_S, float(due_s[at]) - (self._now_s() - began_s)))
+
+def paced(
+    pieces: Iterable[Piece | Pause],
+    form: StreamFormat,
+    start: tuple[int, float] | None = None,
+    now_s: Callable[[], float] = time.monotonic,
+) -> Iterator[Piece | Pause]:
+    """The pieces when they are due; `start`: a time of the rows, and the moment at which it is due.
+
+    Without `start` the first row is due at once.
+    """
+    for piece in pieces:
+        if isinstance(piece, Pause):
+            yield piece
+            continue
+        times = ingest.times(form, piece.rows, 0) if piece.times is None else piece.times
+        if start is None:
+            start = (int(times[0]), now_s())
+        due_s = np.maximum.accumulate(times - start[0]) / 1e9
+        yield from _in_time(piece, due_s, start[1], now_s)
+
+
+def _in_time(
+    piece: Piece, due_s: NDArray[np.float64], began_s: float, now_s: Callable[[], float]
+) -> Iterator[Piece | Pause]:
+    at, rows = 0, piece.rows.num_rows
+    while at < rows:
+        upto = int(np.searchsorted(due_s, now_s() - began_s, side="right"))
+        if upto > at:
+            yield Piece(piece.sequence + at, piece.sequence + upto, piece.rows.slice(at, upto - at))
+            at = upto
+        if at < rows:
+            yield Pause(max(TICK_S, float(due_s[at]) - (now_s() - began_s)))

@@ -11,6 +11,12 @@ What is not deleted here goes with its owner.
 - apiGroups: [joinery.dev]
   resources: [joinqueries/status]
   verbs: [patch]
+- apiGroups: [joinery.dev]
+  resources: [loadtests]
+  verbs: [list, watch]
+- apiGroups: [joinery.dev]
+  resources: [loadtests/status]
+  verbs: [patch]
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
@@ -38,6 +44,31 @@ What is not deleted here goes with its owner.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [create, patch]
+{{- if .Values.spark.enabled }}
+- apiGroups: [joinery.dev]
+  resources: [joinqueries]
+  verbs: [get]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, create, patch]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [create, patch]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [rolebindings]
+  verbs: [create, patch]
+- apiGroups: [rbac.authorization.k8s.io]  # of no other role than the driver's
+  resources: [{{ if .Values.watchNamespaces }}roles{{ else }}clusterroles{{ end }}]
+  resourceNames: [{{ include "joinery.sparkRole" . }}]
+  verbs: [bind]
+{{- end }}
+{{- end -}}
+
+{{/* What Spark's driver may do, in the namespace of its load: start executors, look after them, end them. */}}
+{{- define "joinery.sparkDriverRules" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, deletecollection]
 {{- end -}}
 
 {{/* Only where all namespaces are watched: the definition is looked at, to notice when it comes. */}}

@@ -90,6 +90,8 @@ class Exchange:
     """When the newest record of the batch was cut, whose marks close rows; 0: not known."""
     slot_ns: int = 0
     """When the worker's slot began, by the gateway's clock; 0: not known."""
+    table: int = 0
+    """The version of the stored table that all its rows are joined with; 0: there is no table."""
 
     @property
     def nbytes(self) -> int:

@@ -58,7 +58,7 @@ class GatewayToWorker(_message.Message):
     def __init__(self, batch: _Optional[_Union[Batch, _Mapping]] = ..., assign: _Optional[_Union[Assign, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., preload: _Optional[_Union[Preload, _Mapping]] = ..., checkpoint_now: _Optional[_Union[CheckpointNow, _Mapping]] = ..., trim: _Optional[_Union[Trim, _Mapping]] = ..., finished: _Optional[_Union[_common_pb2.Finished, _Mapping]] = ..., ping: _Optional[_Union[_common_pb2.Ping, _Mapping]] = ..., spec_now: _Optional[_Union[_common_pb2.SpecNow, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Batch(_message.Message):
-    __slots__ = ("term", "map_version", "groups", "after", "upto", "marks", "streams", "changes", "credit_bytes", "stamp_ns", "slot_ns")
+    __slots__ = ("term", "map_version", "groups", "after", "upto", "marks", "streams", "changes", "credit_bytes", "stamp_ns", "slot_ns", "table")
     TERM_FIELD_NUMBER: _ClassVar[int]
     MAP_VERSION_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -70,6 +70,7 @@ class Batch(_message.Message):
     CREDIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     STAMP_NS_FIELD_NUMBER: _ClassVar[int]
     SLOT_NS_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
     term: int
     map_version: int
     groups: bytes
@@ -81,7 +82,8 @@ class Batch(_message.Message):
     credit_bytes: int
     stamp_ns: int
     slot_ns: int
-    def __init__(self, term: _Optional[int] = ..., map_version: _Optional[int] = ..., groups: _Optional[bytes] = ..., after: _Optional[bytes] = ..., upto: _Optional[int] = ..., marks: _Optional[_Union[_common_pb2.Marks, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[StreamRows, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[_common_pb2.SpecChange, _Mapping]]] = ..., credit_bytes: _Optional[int] = ..., stamp_ns: _Optional[int] = ..., slot_ns: _Optional[int] = ...) -> None: ...
+    table: int
+    def __init__(self, term: _Optional[int] = ..., map_version: _Optional[int] = ..., groups: _Optional[bytes] = ..., after: _Optional[bytes] = ..., upto: _Optional[int] = ..., marks: _Optional[_Union[_common_pb2.Marks, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[StreamRows, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[_common_pb2.SpecChange, _Mapping]]] = ..., credit_bytes: _Optional[int] = ..., stamp_ns: _Optional[int] = ..., slot_ns: _Optional[int] = ..., table: _Optional[int] = ...) -> None: ...
 
 class StreamRows(_message.Message):
     __slots__ = ("stream", "rows_body", "places", "times_ns", "hashes_body", "keyed_bits_body", "late_bits_body", "ranks", "counts_rows", "step_ends", "step_stamps_ns")

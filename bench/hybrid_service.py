@@ -1,0 +1,183 @@
+"""The hybrid join through the service, and the same rows with the same table by Spark, in one run.
+
+A stream of which 80 % of the rows have a key of the hottest tenth, a stored table of 3.6 times the memory that it is
+given, one worker, a counter. Every row has one partner. What is timed begins when the table is cut and the first rows
+are through: with the first push of the others, and ends when the last result is committed. Spark joins the stream's
+files with the static table (Structured Streaming, all files in one micro-batch, which is its fastest way), after a
+smaller query of the same kind has warmed it.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.answer import BenchError
+from bench.lab import Lab
+from bench.measure import Sample
+from bench.report import Metric
+from joinery.adapters.tuning import settle
+from joinery.cli.local import LocalRun
+from joinery.cli.query_file import read_query
+from joinery.client import connect
+
+NAMES: Final = ("hybrid.tuples_per_s", "hybrid.spark.tuples_per_s", "hybrid.ratio_to_spark")
+KEYS: Final = 1_000_000
+ROWS: Final = 2_000_000
+THETA: Final = 1 << 20
+MEMORY: Final = 34
+"""Of theta, as in the thesis."""
+HOT_SHARE: Final = 0.8
+HOT_KEYS: Final = 0.1
+BATCH: Final = 1 << 14
+LIMIT_S: Final = 600.0
+STREAM_BYTES: Final = 48
+TABLE_BYTES: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the rows lie, and how many there are."""
+
+    folder: Path
+    rows: int
+    warm: int
+
+
+def hybrid(lab: Lab) -> list[Metric]:
+    """Stream rows per second of the service, of Spark, and their ratio."""
+    with tempfile.TemporaryDirectory(prefix="joinery-hybrid-") as folder:
+        data = written(Path(folder), KEYS // lab.scale, ROWS // lab.scale)
+        lab.say(f"hybrid: {data.rows:,} rows, a table of {KEYS // lab.scale:,}")
+        ours = Sample(tuple(service(data, lab.scale) for _ in range(lab.reps)))
+        lab.say(f"hybrid: {ours.median:,.0f} tuples/s")
+        theirs = Sample(spark(data, lab.reps))
+        lab.say(f"hybrid: Spark {theirs.median:,.0f} tuples/s")
+    ratio = Metric.ratio(NAMES[2], ours, theirs)
+    return [Metric.rate(NAMES[0], ours), Metric.rate(NAMES[1], theirs), ratio]
+
+
+def written(folder: Path, keys: int, rows: int) -> Data:
+    """The table and the stream as Parquet files."""
+    rng = np.random.default_rng(6)
+    (folder / "table").mkdir()
+    payload = pa.array([b"x" * TABLE_BYTES], pa.binary()).take(pa.array(np.zeros(keys, np.int64)))
+    stored = pa.table({"key": np.arange(keys), "info": payload})
+    pq.write_table(stored, folder / "table" / "part-0.parquet")
+    hot = rng.integers(0, int(keys * HOT_KEYS), rows)
+    chosen = np.where(rng.random(rows) < HOT_SHARE, hot, rng.integers(0, keys, rows))
+    body = pa.array([b"y" * STREAM_BYTES], pa.binary()).take(pa.array(np.zeros(rows, np.int64)))
+    stream = pa.table({"key": chosen, "ts": np.arange(rows), "body": body})
+    warm = rows // 10
+    for name, part in (("warm", stream.slice(0, warm)), ("stream", stream)):
+        (folder / name).mkdir()
+        for place in range(4):
+            size = -(-part.num_rows // 4)
+            pq.write_table(part.slice(place * size, size), folder / name / f"part-{place}.parquet")
+    return Data(folder, rows, warm)
+
+
+# --- the service
+
+
+def service(data: Data, scale: int) -> float:
+    """Rows per second."""
+    path = data.folder / "query.yaml"
+    path.write_text(json.dumps(_query(scale)))
+    rows, warm = (pq.read_table(data.folder / name).combine_chunks() for name in ("stream", "warm"))
+    settle()
+    with LocalRun(path, read_query(path)) as run, connect(run.gateway, timeout=LIMIT_S) as client:
+        producer = client.producer("s", "bench")
+        for batch in warm.to_batches(BATCH):
+            producer.push(batch)
+        _until(run, lambda: _results(run) >= data.warm)
+        begun = time.time()
+
+        def push() -> None:
+            for batch in rows.to_batches(BATCH):
+                producer.push(batch)
+            producer.end()
+
+        pushing = threading.Thread(target=push)
+        pushing.start()
+        ended = run.wait(lambda _: None, 0.02)
+        pushing.join()
+        if not ended or run.finished_s is None or _results(run) != data.rows + data.warm:
+            raise BenchError(f"hybrid: found {_results(run)} results ({run.failed}), wanted {data.rows + data.warm}")
+        return data.rows / (run.finished_s - begun)
+
+
+def _query(scale: int) -> dict[str, Any]:
+    table = {"path": "table", "theta": f"{THETA // scale // 1024}Ki", "memory": f"{MEMORY * THETA // scale // 1024}Ki"}
+    spec = {
+        "streams": [
+            {
+                "name": "s",
+                "schema": {"key": "int64", "ts": "int64", "body": "binary"},
+                "time": {"column": "ts", "unit": "us", "lateness": "1h"},
+            },
+            {"name": "t", "schema": {"key": "int64", "info": "binary"}, "table": table},
+        ],
+        "join": {"on": ["key"]},
+        "sinks": [{"count": {}}],
+        "scaling": {"mode": "Manual"},
+        "checkpoint": {"durability": "memory", "interval": "1h"},
+        "worker": {"buffer": "4Mi"},
+    }
+    return {"apiVersion": "joinery.dev/v1alpha1", "kind": "JoinQuery", "metadata": {"name": "hybrid"}, "spec": spec}
+
+
+def _results(run: LocalRun) -> int:
+    return 0 if run.progress.last is None else run.progress.last.results
+
+
+def _until(run: LocalRun, is_so: Any) -> None:
+    end = time.monotonic() + LIMIT_S
+    while not is_so():
+        if run.failed is not None or time.monotonic() > end:
+            raise BenchError(f"hybrid: found no results of the first rows ({run.failed}), wanted them")
+        run.attend(lambda _: None)
+        time.sleep(0.05)
+
+
+# --- Spark
+
+
+def spark(data: Data, reps: int) -> tuple[float, ...]:
+    """Rows per second, of each repetition."""
+    from joinery.spark import session  # noqa: PLC0415 - Spark is an extra
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with session.local("bench") as one:
+        table = one.read.parquet(str(data.folder / "table"))
+        _timed(one, data.folder / "warm", table, data.folder / "checkpoint-warm", data.warm)
+        times = [
+            _timed(one, data.folder / "stream", table, data.folder / f"checkpoint-{turn}", data.rows)
+            for turn in range(reps)
+        ]
+    return tuple(data.rows / seconds for seconds in times)
+
+
+def _timed(one: Any, stream: Path, table: Any, checkpoint: Path, rows: int) -> float:
+    from pyspark.sql import functions as F  # noqa: PLC0415, N812 - Spark is an extra
+
+    frame = one.readStream.schema("key long, ts long, body binary").parquet(str(stream))
+    joined = frame.join(table, "key").observe("told", F.count(F.lit(1)).alias("rows"))
+    begun = time.monotonic()
+    query = joined.writeStream.format("noop").trigger(availableNow=True)
+    query = query.option("checkpointLocation", str(checkpoint)).start()
+    query.awaitTermination()
+    seconds = time.monotonic() - begun
+    found = sum(progress.observedMetrics["told"]["rows"] for progress in query.recentProgress if progress.numInputRows)
+    if found != rows:
+        raise BenchError(f"hybrid: found {found} results of Spark, wanted {rows}")
+    return seconds

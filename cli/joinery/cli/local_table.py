@@ -1,0 +1,50 @@
+"""The lookup application of a run on this machine, and the folder of its segments.
+
+With a folder for the run's state the segments lie in it: versions that the log names must be there when it goes on.
+"""
+
+import os
+import shutil
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from joinery.adapters.settings import free_port
+from joinery.model.errors import UserMustAct
+from joinery.model.spec import JoinQuerySpec
+
+
+class LocalTable:
+    """What a run needs for a stored table; of a query without one, nothing."""
+
+    module = "joinery.spark.lookup"
+    """What runs as the lookup application."""
+
+    def __init__(self, query: Path, spec: JoinQuerySpec, record: Path | None, state: Path | None) -> None:
+        self._query, self._record, self._state = query, record, state
+        self.is_needed = spec.table is not None
+        self._address = f"127.0.0.1:{free_port()}" if self.is_needed else ""
+        self._folder: Path | None = None
+
+    @property
+    def flags(self) -> list[str]:
+        """What the other processes are told."""
+        return ["--lookup", self._address] if self.is_needed else []
+
+    def words(self) -> list[str]:
+        """The flags of the lookup application; refused if this machine has no Spark."""
+        if find_spec("pyspark") is None:
+            raise UserMustAct("found no PySpark, wanted it for a stored table; pip install 'joinery[spark]'")
+        if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+            raise UserMustAct("found no Java, wanted 17 or newer for a stored table; install a JRE, or set JAVA_HOME")
+        if self._folder is None:
+            made = tempfile.mkdtemp(prefix="joinery-segments-") if self._state is None else self._state / "segments"
+            self._folder = Path(made)
+        recording = [] if self._record is None else ["--record", str(self._record)]
+        words = ["--query", str(self._query), "--listen", self._address, "--segments", str(self._folder)]
+        return [*words, *recording]
+
+    def close(self, *, ended: bool) -> None:
+        """The segments are of no use any more, unless the run is to go on."""
+        if self._folder is not None and (ended or self._state is None):
+            shutil.rmtree(self._folder, ignore_errors=True)
