@@ -226,7 +226,7 @@ class Own:
         began_s = time.monotonic()
         say(f"starting a cluster of {NODES} nodes")
         self._state.mkdir(parents=True)
-        (self._state / "kubectl").symlink_to(binaries / "kubectl")
+        (self._state / "kubectl").hardlink_to(binaries / "kubectl")  # another build takes the folder away, not the file
         try:
             _told(str(OWN / "up.sh"), str(binaries), str(self._state), str(NODES), *map(str, archives.all()))
         except BaseException:
