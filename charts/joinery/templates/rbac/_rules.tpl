@@ -68,7 +68,7 @@ What is not deleted here goes with its owner.
 {{- define "joinery.sparkDriverRules" -}}
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch, create, delete, deletecollection]
+  verbs: [get, list, watch, create, deletecollection]
 {{- end -}}
 
 {{/* Only where all namespaces are watched: the definition is looked at, to notice when it comes. */}}
