@@ -154,9 +154,9 @@ class GatewayMachine:
 
     def _tick(self, now_ns: int) -> list[Order]:
         self._mind_the_clock(now_ns)
-        made = self._found_map(now_ns) + self.reorganizing.welcome() + self._lose_workers(now_ns)
+        made = self._found_map(now_ns) + self.reorganizing.welcome(has_rows=any(self.intake.head.positions))
         self.reorganizing.came(self.backlog.total_bytes, now_ns)
-        made += self.reorganizing.tick(self.term, now_ns)
+        made += self._lose_workers(now_ns) + self.reorganizing.tick(self.term, now_ns)
         if self.watch.is_due(now_ns):
             made += self.watch.beat(self.reorganizing.memory_share, now_ns) + self._overview(now_ns)
             made += self.tables.ask(self.backlog)
