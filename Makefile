@@ -13,7 +13,7 @@ export PYTHONHASHSEED ?= 0
 # compiled modules are kept (`clean` takes them away): a process starts in three quarters of the time
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv python run test lint docs bench bench-peers figures simulate chaos soak cluster cluster-down test-cluster lock clean
+.PHONY: help venv python run test lint docs bench bench-peers figures simulate chaos soak cluster cluster-build cluster-down test-cluster lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -86,6 +86,9 @@ lock: | python ## make the locks anew from pyproject.toml
 
 cluster: $(READY) ## a Kubernetes with our images: yours (KUBECONFIG), kind's, or one of 2 nodes built here (as root; first time 15 minutes); the image of Spark, too: ARGS=--spark
 	@$(BIN)/python -m tests.cluster up $(ARGS)
+
+cluster-build: $(READY) ## what takes long of `make cluster`, and nothing else: programs and images into the cache
+	@$(BIN)/python -m tests.cluster build
 
 cluster-down: $(READY) ## end the cluster that `make cluster` started
 	@$(BIN)/python -m tests.cluster down

@@ -1,7 +1,8 @@
 """The hybrid join through the service, and the same rows with the same table by Spark, in one run.
 
 A stream of which 80 % of the rows have a key of the hottest tenth, a stored table of 3.6 times the memory that it is
-given, one worker, a counter. Every row has one partner. What is timed begins when the table is cut and the first rows
+given, one worker, a counter, rows that may wait for 10 s (with 1 s, every cold segment is read every second). Every row
+has one partner. What is timed begins when the table is cut and the first rows
 are through: with the first push of the others, and ends when the last result is committed. Spark joins the stream's
 files with the static table (Structured Streaming, all files in one micro-batch, which is its fastest way), after a
 smaller query of the same kind has warmed it.
@@ -95,7 +96,7 @@ def service(data: Data, scale: int) -> float:
     path.write_text(json.dumps(_query(scale)))
     rows, warm = (pq.read_table(data.folder / name).combine_chunks() for name in ("stream", "warm"))
     settle()
-    with LocalRun(path, read_query(path)) as run, connect(run.gateway) as client:
+    with LocalRun(path, read_query(path)) as run, connect(run.gateway, timeout=LIMIT_S) as client:
         producer = client.producer("s", "bench")
         for batch in warm.to_batches(BATCH):
             producer.push(batch)
@@ -117,7 +118,10 @@ def service(data: Data, scale: int) -> float:
 
 
 def _query(scale: int) -> dict[str, Any]:
-    table = {"path": "table", "theta": f"{THETA // scale // 1024}Ki", "memory": f"{MEMORY * THETA // scale // 1024}Ki"}
+    table = {
+        "path": "table", "theta": f"{THETA // scale // 1024}Ki", "memory": f"{MEMORY * THETA // scale // 1024}Ki",
+        "maxWait": "10s",
+    }  # fmt: skip
     spec = {
         "streams": [
             {

@@ -19,6 +19,26 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+PALE = """(() => {
+  const parts = (text) => text.match(/[0-9.]+/g).map(Number);
+  const light = (text) => parts(text).slice(0, 3).map((one) => one / 255)
+    .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, one, place) => sum + one * [0.2126, 0.7152, 0.0722][place], 0);
+  const ground = (one) => {
+    const own = getComputedStyle(one).backgroundColor;
+    return parts(own)[3] === 0 && one.parentElement ? ground(one.parentElement) : own;
+  };
+  const told = [...document.body.querySelectorAll("*")].filter((one) => one.checkVisibility() &&
+    !one.matches(".skip") && [...one.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()));
+  return told.map((one) => {
+    const style = getComputedStyle(one), colour = one.closest("svg") ? style.fill : style.color;
+    const [a, b] = [light(colour), light(ground(one))];
+    return [one.textContent.trim().slice(0, 30), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
+  }).filter(([, ratio]) => ratio < 4.5);
+})()"""
+"""Texts whose contrast to their ground is less than WCAG AA asks for."""
+
+
 def write_query(folder: Path) -> Path:
     """Two generated streams for a minute, two workers, no scaling by load."""
     streams = [
@@ -128,6 +148,11 @@ def test_it_can_be_used_with_keys_on_a_phone_and_by_who_hears_it(run: LocalRun, 
     nameless = f"{shown}.filter((one) => !({named})).length"
     assert 0 == page.see(nameless)
     assert 0 == page.see("[...document.querySelectorAll('th')].filter((one) => one.scope !== 'col').length")
+    # can be read, dark and light
+    assert page.see("document.body.querySelectorAll('td').length") > 10
+    assert [] == page.see(PALE)
+    page.looks(width=375, height=740, phone=True)
+    assert [] == page.see(PALE)
     # a chart by keys, and its table
     page.see("document.querySelector('#chart-rate svg').focus()")
     page.press("ArrowLeft")

@@ -16,6 +16,8 @@ OWN: Final = HERE / "own"
 NODES: Final = 2
 KIND_NAME: Final = "joinery"
 HELM: Final = ROOT / ".venv" / "bin" / "helm"
+UNREACHABLE: Final = 3
+"""How build.sh ends if there are no modules to build from."""
 SECONDS: Final = 120.0
 """How long a command may take if nothing else is said."""
 
@@ -62,6 +64,9 @@ class Place(Protocol):
     def is_up(self) -> bool:
         """Whether there is one already."""
 
+    def build(self) -> None:
+        """Make what takes long, and start nothing."""
+
     def up(self) -> Cluster:
         """Have it, with the images of the source as it is now; as often as you like."""
 
@@ -104,6 +109,9 @@ class Given:
     def is_up(self) -> bool:
         return True
 
+    def build(self) -> None:
+        say(f"{self._kubeconfig} is yours: nothing to build")
+
     def up(self) -> Cluster:
         joinery = os.environ.get("JOINERY_IMAGE")
         if joinery is None:
@@ -134,6 +142,9 @@ class Kind:
     def is_up(self) -> bool:
         return KIND_NAME in _told("kind", "get", "clusters").split()
 
+    def build(self) -> None:
+        _told("docker", "build", "--file", str(images.CONTAINERFILE), "--tag", images.JOINERY, str(ROOT))
+
     def up(self) -> Cluster:
         home_folder().mkdir(parents=True, exist_ok=True)
         if not self.is_up():
@@ -141,7 +152,7 @@ class Kind:
             config = f"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnodes:\n- role: control-plane\n{workers}\n"
             _told("kind", "create", "cluster", "--name", KIND_NAME, "--wait", "120s", "--config", "-", stdin=config)
         self.kubeconfig.write_text(_told("kind", "get", "kubeconfig", "--name", KIND_NAME))
-        _told("docker", "build", "--file", str(images.CONTAINERFILE), "--tag", images.JOINERY, str(ROOT))
+        self.build()
         _told("kind", "load", "docker-image", "--name", KIND_NAME, images.JOINERY)
         return Cluster(self.kubeconfig, _kubectl(), images.JOINERY, "redis:7")
 
@@ -176,14 +187,21 @@ class Own:
             time.sleep(0.5)
         return False
 
+    def build(self) -> None:
+        with alone():
+            self._build()
+
+    def _build(self) -> tuple[Path, images.Archives]:
+        needs.ensure()
+        binaries = _binaries()
+        return binaries, images.archives(binaries / "pause")
+
     def up(self) -> Cluster:
         with alone():
             return self._up()
 
     def _up(self) -> Cluster:
-        needs.ensure()
-        binaries = _binaries()
-        archives = images.archives(binaries / "pause")
+        binaries, archives = self._build()
         if not self.is_up():
             self._end()  # what a crash left
             self._start(binaries, archives)
@@ -208,7 +226,7 @@ class Own:
         began_s = time.monotonic()
         say(f"starting a cluster of {NODES} nodes")
         self._state.mkdir(parents=True)
-        (self._state / "kubectl").symlink_to(binaries / "kubectl")
+        (self._state / "kubectl").hardlink_to(binaries / "kubectl")  # another build takes the folder away, not the file
         try:
             _told(str(OWN / "up.sh"), str(binaries), str(self._state), str(NODES), *map(str, archives.all()))
         except BaseException:
@@ -240,7 +258,11 @@ def _binaries() -> Path:
 
 def _built(out: Path) -> None:
     say("building Kubernetes from source: about ten minutes the first time")
-    _told(str(OWN / "build.sh"), str(out))
+    done = subprocess.run([str(OWN / "build.sh"), str(out)], check=False)  # noqa: S603
+    if done.returncode == UNREACHABLE:
+        raise needs.Missing("the modules of Kubernetes cannot be downloaded; the lines above say why. Mend GOPROXY")
+    if done.returncode:
+        raise SystemExit("build.sh failed; the lines above say why")
 
 
 def _names(archives: images.Archives) -> str:

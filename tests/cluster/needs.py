@@ -25,6 +25,15 @@ PACKAGES: Final = {
     "cc": "gcc",
 }
 """A program, and the package of Debian that has it."""
+LOCK_S: Final = 120
+KERNEL: Final = {
+    "make a network bridge": "ip link add joinery-try type bridge; ip link delete joinery-try",
+    "change the rules of iptables": "iptables -w 10 -t nat -N JOINERY-TRY; iptables -w 10 -t nat -X JOINERY-TRY",
+    "make namespaces and mounts": "unshare --mount --net --pid --fork mount -t tmpfs none /mnt",
+    "make control groups": "for one in /sys/fs/cgroup /sys/fs/cgroup/memory; do if [ -e $one/cgroup.procs ]; then "
+    "mkdir $one/joinery-try; rmdir $one/joinery-try; exit 0; fi; done; echo no cgroups >&2; exit 1",
+}
+"""What a node does as root, and how it is tried."""
 GO: Final = "found no Go, wanted 1.24 or newer to build Kubernetes: install it, and put `go` on the PATH"
 
 
@@ -39,16 +48,32 @@ def ensure() -> None:
             "found no cluster (KUBECONFIG is not set, kind or docker is not there) and no root, wanted one of them: "
             "name a cluster in KUBECONFIG, install kind and docker, or run this as root"
         )
-    lacking = sorted({package for program, package in PACKAGES.items() if not _is_there(program)})
+    if shutil.which("go") is None:
+        raise Missing(GO)
+    lacking = _lacking()
     if lacking and shutil.which("apt-get"):
         say(f"installing {' '.join(lacking)}")
         _apt("update", "-qq")
         _apt("install", "-y", "-qq", "--no-install-recommends", *lacking, *_libc(lacking))
-        lacking = sorted({package for program, package in PACKAGES.items() if not _is_there(program)})
+        lacking = _lacking()
     if lacking:
         raise Missing(f"these programs are missing; install them (Debian's names): {' '.join(lacking)}")
-    if shutil.which("go") is None:
-        raise Missing(GO)
+    _try_kernel()
+
+
+def _lacking() -> list[str]:
+    return sorted({package for program, package in PACKAGES.items() if not _is_there(program)})
+
+
+def _try_kernel() -> None:
+    """Do each thing once that a node must do, and undo it."""
+    for what, command in KERNEL.items():
+        done = subprocess.run(["/bin/sh", "-ec", command], capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise Missing(
+                f"found that root cannot {what} here ({done.stderr.strip()}), wanted a machine that "
+                "runs containers: name a cluster in KUBECONFIG, or use a machine (or a privileged container) that may"
+            )
 
 
 def _libc(packages: Iterable[str]) -> list[str]:
@@ -60,5 +85,7 @@ def _is_there(program: str) -> bool:
 
 
 def _apt(*words: str) -> None:
+    """Somebody else may be installing something: that is waited for. What fails is missing afterwards."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", *words], check=True, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603, S607
+    waiting = ["-o", f"DPkg::Lock::Timeout={LOCK_S}"]
+    subprocess.run(["apt-get", *waiting, *words], check=False, env=environment, stdout=subprocess.DEVNULL)  # noqa: S603, S607

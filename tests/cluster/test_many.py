@@ -6,7 +6,7 @@ import time
 from tests.cluster.user import User, join_query
 
 MANY = 100
-SAMPLE_S = 20.0
+SAMPLE_S = 10.0
 _FIGURES = """
 import glob
 for path in glob.glob("/proc/[0-9]*/stat"):

@@ -23,7 +23,7 @@ def test_every_object_would_be_taken_by_the_api_server(user: User) -> None:
 def test_an_upgrade_and_its_rollback_keep_the_queries_running(user: User) -> None:
     user.apply(join_query("kept", scaling={"mode": "Manual"}))
     user.ready("kept")
-    user.traffic("kept", "500x40")
+    user.traffic("kept", "500x30")
     upgrade = ("upgrade", RELEASE, str(CHART), "--namespace", RELEASE, "--reuse-values", "--wait", "--timeout", "2m")
     user.cluster.helm(*upgrade, "--set", "operator.holdSeconds=30", timeout_s=180)
     user.cluster.helm("rollback", RELEASE, "--namespace", RELEASE, "--wait", "--timeout", "2m", timeout_s=180)

@@ -29,6 +29,7 @@ def secured(cluster: Cluster) -> Iterator[User]:
         timeout_s=240,
     )  # fmt: skip
     secured.apply(join_query("locked"))
+    secured.apply(join_query("other", replicas=1))  # of the same release, with an authority of its own
     secured.ready("locked", 90)
     yield secured
     secured.kubectl("delete", "joinq", "--all")
@@ -47,6 +48,7 @@ def test_it_needs_no_right_beyond_its_namespace(secured: User) -> None:
         ("plain", TOKEN, None, "TLS"),
         ("guess", "wrong", "locked-tls", "token"),
         ("foreign", TOKEN, "foreign", "certificate"),
+        ("neighbour", TOKEN, "other-tls", "certificate"),
     ],
 )
 def test_who_has_no_right_is_told_so(secured: User, name: str, token: str, tls: str | None, word: str) -> None:

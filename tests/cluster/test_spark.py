@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from joinery.model.spec import JoinQuery
-from joinery.spark.load_test import load_of
+from joinery.spark.load_job import load_of
 from joinery.spark.loading import rows_of
 from tests.cluster.clusters import Cluster, CommandFailed, place
 from tests.cluster.reading import digest_of

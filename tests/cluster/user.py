@@ -109,6 +109,10 @@ class User:
         told = [json.loads(line) for line in lines if '"event": "Decided"' in line]
         return [decode(one["decision"], []) for one in told if one["gateway"].startswith(f"{query}-gateway")]
 
+    def groups(self, query: str) -> dict[str, int]:
+        """How many groups each worker has."""
+        return {one["name"]: one["groups"] for one in self.status(query).get("workers", ())}
+
     def clear(self) -> None:
         """Every query and its traffic go."""
         self.kubectl("delete", "pod", "-l", "app=traffic", "--force", "--grace-period=0", "--ignore-not-found")
@@ -118,7 +122,7 @@ class User:
 
     def traffic(
         self, query: str, phases: str, *, name: str = "traffic", token: str | None = None, tls: str | None = None,
-        node: str | None = None,
+        node: str | None = None, keys: int = 5000,
     ) -> str:  # fmt: skip
         """Start a pod that pushes rows and reads results; `tls`: a Secret with certificates. Its name."""
         script = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "traffic"}}
@@ -126,7 +130,7 @@ class User:
         gateway = f"{query}-gateway.{self.namespace}.svc:7400"
         container: dict[str, Any] = {
             "name": "traffic", "image": self.cluster.joinery_image, "imagePullPolicy": "IfNotPresent",
-            "command": ["python", "/traffic/traffic.py", gateway, "--phases", phases],
+            "command": ["python", "/traffic/traffic.py", gateway, "--phases", phases, "--keys", str(keys)],
             "env": [{"name": "JOINERY_TOKEN", "value": token or ""}],
             "volumeMounts": [{"name": "script", "mountPath": "/traffic"}],
         }  # fmt: skip

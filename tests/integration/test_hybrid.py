@@ -17,7 +17,7 @@ from joinery.cli.local_table import LocalTable
 from joinery.cli.query_file import read_query
 from joinery.client import connect
 from tests.support.running import running
-from tests.support.tables import sales, until, write_query, write_table
+from tests.support.tables import PATIENCE_S, sales, until, write_query, write_table
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +25,10 @@ def _plain_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalTable, "module", "tests.support.plain_lookup")
 
 
-def test_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp_path: Path) -> None:
+def test_moves_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp_path: Path) -> None:
     query, record = write_query(tmp_path), tmp_path / "recorded"
     write_table(tmp_path, 2000, "old")
-    with running(query, record=record) as run, connect(run.gateway) as client:
+    with running(query, record=record) as run, connect(run.gateway, timeout=PATIENCE_S) as client:
         begun, pushed = client.producer("sales", "till"), 0
 
         def push(batches: int) -> None:
@@ -43,6 +43,9 @@ def test_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp
 
         push(4)
         until(run, recorded)
+        for group in range(8):
+            run.move(group, "worker-1")
+        push(2)
         os.kill(run.pids["worker-0"], signal.SIGKILL)
         push(4)
         write_table(tmp_path, 2500, "new")

@@ -12,7 +12,7 @@ from joinery.client import connect
 from joinery.generate.profiles import Burst, Constant, Ramp, Sine, Step
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
-from joinery.spark.load_test import load_of, main
+from joinery.spark.load_job import load_of, main
 from joinery.spark.loading import Load, _read, _text, rows_of, send
 from tests.support.running import running, write_query
 

@@ -20,7 +20,7 @@ from joinery.model.errors import UserMustAct
 from joinery.spark.lookup import Segmenter
 from joinery.spark.segment_files import SegmentFiles
 from tests.support.running import running
-from tests.support.tables import sales, until, write_query, write_table
+from tests.support.tables import PATIENCE_S, sales, until, write_query, write_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
@@ -70,7 +70,7 @@ def test_results_are_spark_s_join_of_the_recorded_stream_with_the_version_stampe
 ) -> None:
     query, record = write_query(tmp_path), tmp_path / "recorded"
     write_table(tmp_path, 2000, "old")
-    with running(query, record=record) as run, connect(run.gateway) as client:
+    with running(query, record=record) as run, connect(run.gateway, timeout=PATIENCE_S) as client:
         producer = client.producer("sales", "till")
         producer.push(sales(0))
         until(run, lambda: run.progress.last is not None and run.progress.last.streams[0].rows >= 500)

@@ -12,7 +12,7 @@ import yaml
 
 from joinery.cli.local import LocalRun
 
-PATIENCE_S = 120.0
+PATIENCE_S = 200.0
 """How long a test waits for what comes within seconds on an idle machine."""
 
 

@@ -55,7 +55,7 @@ class GatewayMachine:
     def __init__(self, spec: JoinQuerySpec, results_address: str | None = None) -> None:
         self.plan = JoinPlan.of(spec)
         self.description = messages.Description(self.plan.formats, self.plan.schema, results_address)
-        self.term, self.instance = Term(0), ""
+        self.term, self.collector_term, self.instance = Term(0), Term(0), ""
         self.intake = Intake(spec, self.plan)
         self.backlog = Backlog(spec.partitions, RecordNo(0))
         self.workforce = Workforce(spec.worker.buffer, lost_after_ns(spec))
@@ -68,15 +68,13 @@ class GatewayMachine:
         self.losses = Losses(self.placement, self.trimming, self.moves, self.watch)
         tuning = Tuning(self.intake, self.workforce, self.serving, self.moves, self.reorganizing, self.watch)
         self.changing = Changing(spec, tuning)
-        self.looking = Looking(self)
         self.tables = Tables(self.intake, self.serving)
-        self.finished = False
+        self.looking = Looking(self)
+        self.finished = self._told_drained = False
         self._appending: Cut | None = None
         self._early: list[Fact] = []
         """What came before the log was open."""
         self._peers: dict[Peer, WorkerId] = {}
-        self.collector_term = Term(0)
-        self._told_drained = False
         self._opened_ns = self._seen_ns = self._map_of_slots = 0
 
     @property
@@ -156,9 +154,9 @@ class GatewayMachine:
 
     def _tick(self, now_ns: int) -> list[Order]:
         self._mind_the_clock(now_ns)
-        made = self._found_map(now_ns) + self.reorganizing.welcome() + self._lose_workers(now_ns)
+        made = self._found_map(now_ns) + self.reorganizing.welcome(has_rows=any(self.intake.head.positions))
         self.reorganizing.came(self.backlog.total_bytes, now_ns)
-        made += self.reorganizing.tick(self.term, now_ns)
+        made += self._lose_workers(now_ns) + self.reorganizing.tick(self.term, now_ns)
         if self.watch.is_due(now_ns):
             made += self.watch.beat(self.reorganizing.memory_share, now_ns) + self._overview(now_ns)
             made += self.tables.ask(self.backlog)
@@ -362,7 +360,6 @@ class GatewayMachine:
         return made + self.serving.serve(self.backlog, cut.head.changes, now_ns)
 
     def _recorded(self, cut: Cut) -> None:
-        self.serving.tables = cut.head.tables
         self.watch.recorded(cut.number, cut.record)
         self.backlog.add(cut.released, cut.marks)
         self.losses.recorded(self.backlog)
@@ -393,9 +390,8 @@ class GatewayMachine:
     def _finish(self, now_ns: int) -> list[Order]:
         self.finished = True
         peers = [OPERATOR, *(self.workforce.peer(worker) for worker in self.workforce.up())]
-        told: list[Order] = [Send(peer, messages.Finished()) for peer in peers]
-        last = self._overview(now_ns, is_last=True)
-        return [*last, *told, orders.Stop("the query has ended, everything is committed")]
+        told = [*self._overview(now_ns, is_last=True), *(Send(peer, messages.Finished()) for peer in peers)]
+        return [*told, orders.Stop("the query has ended, everything is committed")]
 
     def check_invariants(self) -> None:
         """Stop with a `Bug` if the machine's state contradicts itself."""

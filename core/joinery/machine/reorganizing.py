@@ -201,13 +201,31 @@ class Reorganizing:
 
     # --- who comes and who is lost
 
-    def welcome(self) -> list[Order]:
-        """Whoever is there belongs in the map: a worker may have said hello while the first one was being written."""
+    def welcome(self, *, has_rows: bool) -> list[Order]:
+        """Whoever is there belongs in the map: a worker may have said hello while the first one was being written.
+
+        As long as no row has come everybody gets a share of the groups, as if all had been there from the start: they
+        are empty, and without load nothing would move later. The paper's rule moves groups by load only.
+        """
         place = self._place
         if place.map is None or not place.is_settled:
             return []
         new = set(place.workforce.up()) - set(place.map.workers) - self._leaving
-        return place.propose({}, join=new) if new else []
+        is_early = not (has_rows or self._paper or self.draining or self._leaving or self._moves.planned)
+        moves = self._shares(new) if is_early else {}
+        return place.propose(moves, join=new) if moves or new else []
+
+    def _shares(self, new: set[WorkerId]) -> dict[GroupId, WorkerId]:
+        """The fewest moves after which the workers' shares differ by one group at most."""
+        held = {worker: self._place.groups_of(worker).tolist() for worker in (*self._stayers(), *sorted(new))}
+        moves: dict[GroupId, WorkerId] = {}
+        while held:
+            most, least = max(held, key=lambda one: len(held[one])), min(held, key=lambda one: len(held[one]))
+            if len(held[most]) - len(held[least]) <= 1:
+                break
+            held[least].append(held[most].pop())
+            moves[GroupId(held[least][-1])] = least
+        return moves
 
     def lose(self, worker: WorkerId) -> list[Order]:
         """A worker is lost: its groups are spread over the others, and it leaves the map."""

@@ -10,6 +10,7 @@ Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`)
         later than its slot is long makes the next ones longer.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -46,8 +47,8 @@ class Serving:
         """When the slot of each worker's next turn begins."""
         self._slot_ns = 0
         """The slot that is being served."""
-        self.tables: tuple[TableVersion, ...] = ()
-        """Versions of the stored table that records may be joined with."""
+        self.tables: Callable[[], tuple[TableVersion, ...]] = tuple
+        """Versions of the stored table that records may be joined with (`machine.tables`)."""
         self.ledger = Ledger(len(spec.streams))
         """When rows arrived."""
         self._latest_ns, self._judged_ns = 0, 0
@@ -192,7 +193,7 @@ class Serving:
         return Exchange(
             self._place.term, version, groups, after, upto, backlog.marks_at(upto), batches, in_force,
             tuple(self.ledger.steps(batch.stream, batch.places) for batch in batches), self.ledger.stamp_at(upto),
-            self._slot_ns, version_at(self.tables, upto),
+            self._slot_ns, version_at(self.tables(), upto),
         )  # fmt: skip
 
     def _ends(self, groups: I64Array, last: RecordNo, changes: tuple[SpecChange, ...]) -> I64Array:
@@ -200,6 +201,6 @@ class Serving:
         sent, ends = self._place.sent[groups], np.full(groups.size, last, np.int64)
         for stop in (self._place.silent[groups], self._place.seen[groups]):
             ends = np.where(sent < stop, np.minimum(ends, stop), ends)
-        for record in [*(change.record for change in changes), *(table.record for table in self.tables)]:
+        for record in [*(change.record for change in changes), *(table.record for table in self.tables())]:
             ends = np.where(sent < record, np.minimum(ends, record), ends)
         return ends

@@ -18,8 +18,8 @@ class Tables:
     """One question at a time: which version is there now?"""
 
     def __init__(self, intake: Intake, serving: Serving) -> None:
-        self._intake, self._serving = intake, serving
-        self._is_asking = False
+        self._intake, self._is_asking = intake, False
+        serving.tables = lambda: intake.head.tables
 
     def ask(self, backlog: Backlog) -> list[Order]:
         """Ask for the newest version, and say which are still needed; nothing if there is no table."""
@@ -27,8 +27,7 @@ class Tables:
             return []
         self._is_asking = True
         self._intake.forget_tables(backlog.first)
-        self._serving.tables = self._intake.head.tables
-        return [AskTable(version_at(self._serving.tables, backlog.first))]
+        return [AskTable(version_at(self._intake.head.tables, backlog.first))]
 
     def answered(self, version: int) -> list[Order]:
         """There is this version: the next record tells it."""

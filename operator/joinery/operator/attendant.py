@@ -124,7 +124,7 @@ class Attendant:
         """Look once, do what is to be done; what people should be told."""
         if self._seen is None:
             self._seen = self._recover(wanted, status)
-        self._sign(wanted)
+        self._sign(wanted, status)
         if wanted.is_paused:
             self._leave()
         said = self._hear()
@@ -165,13 +165,16 @@ class Attendant:
         is_ours, accepted = is_owned(held, wanted.uid), accepted_of(held, wanted.uid)
         has_ended = status.get("phase") == "Finished" and accepted is not None
         replicas = workers["spec"]["replicas"] if workers is not None and is_ours and not has_ended else None
-        self._wish = None if accepted is None or replicas is None else _wish_of(accepted, replicas, status)
+        self._wish = _wish_of(accepted, replicas, status)
         return Seen(accepted=accepted, replicas=replicas or None, has_ended=has_ended)
 
-    def _sign(self, wanted: Wanted) -> None:
+    def _sign(self, wanted: Wanted, status: Mapping[str, Any]) -> None:
         """Look now and then whether its certificate is good for a while; else it gets a new one, and its pods roll."""
         if self._seen is not None and time.monotonic() >= self._sign_s:
             certificates = self._signer.certificates(wanted.namespace, wanted.name)
+            if self._attendance is not None and certificates != self._seen.certificates:
+                self._leave()  # our own for this query is as old: we come back with a new one
+                self._wish = _wish_of(self._seen.accepted, self._seen.replicas, status)
             self._seen = replace(self._seen, certificates=certificates)
             self._sign_s = time.monotonic() + SIGN_S
 
@@ -300,9 +303,8 @@ class Attendant:
             self._seen = replace(self._seen, replicas=clamped(outcome.query))
         if self._attendance is None and self._watched.count("gateway"):
             address = f"{wanted.name}-gateway.{wanted.namespace}.svc:{GATEWAY_PORT}"
-            self._attendance = Attendance(
-                address, outcome.query.spec, self._seen.replicas or 1, self._signer.security, self._wake
-            )
+            security = self._signer.security(wanted.namespace, wanted.name)
+            self._attendance = Attendance(address, outcome.query.spec, self._seen.replicas or 1, security, self._wake)
             if self._wish is not None:
                 self._attendance.want(*self._wish, BY_HAND)
                 self._wish = None
@@ -350,8 +352,10 @@ class Attendant:
         )
 
 
-def _wish_of(accepted: JoinQuery, replicas: int, status: Mapping[str, Any]) -> tuple[int, int] | None:
+def _wish_of(accepted: JoinQuery | None, replicas: int | None, status: Mapping[str, Any]) -> tuple[int, int] | None:
     """What a person had asked for when an operator before us died; None: nothing, or it was done."""
+    if accepted is None or replicas is None:
+        return None
     scaling, wanted = accepted.spec.scaling, clamped(accepted)
     until = status.get("scaling", {}).get("heldUntil")
     if wanted == replicas or (scaling.mode == "Auto" and until is None):

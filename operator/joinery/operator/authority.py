@@ -1,6 +1,10 @@
-"""Certificates of queries, signed with the chart's CA: each query has one, kept in its Secret until it grows old."""
+"""Certificates of queries. Each query has an authority of its own, so that none of its processes can speak as another
+query's; the authority's key follows from the chart's CA and the query's name, and is kept nowhere. The certificate is
+kept in the query's Secret until it grows old.
+"""
 
 import base64
+import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +12,7 @@ from typing import Final
 
 from cryptography import x509
 
-from joinery.adapters.certificates import Authority, leaf
+from joinery.adapters.certificates import Authority, authority_below, leaf, signs_for
 from joinery.adapters.security import NAME, PLAIN, Security
 from joinery.model.errors import UserMustAct
 from joinery.operator.kube import Kube
@@ -23,37 +27,45 @@ class Signer:
     """Signs, if the chart says so."""
 
     def __init__(self, kube: Kube, settings: OperatorSettings) -> None:
-        self._kube = kube
+        self._kube, self._token = kube, settings.token
         self._authority = _read(kube, settings) if settings.tls else None
-        self.security = self._own(settings.token)
-        """What the operator shows to gateways."""
+        self._folder = Path(tempfile.mkdtemp(prefix="joinery-tls-")) if settings.tls else None
 
     def certificates(self, namespace: str, query: str) -> dict[str, str]:
         """Of one query: those that it has, if they are good for a while; nothing without TLS."""
         if self._authority is None:
             return {}
+        authority = authority_below(self._authority, f"{namespace}/{query}")
         held = self._kube.read("v1", "Secret", namespace, f"{query}-tls")
         if held is not None:
             files = {name: base64.b64decode(held.get("data", {}).get(name, "")) for name in _FILES}
-            if is_good(files, self._authority, datetime.now(UTC)):
+            if is_good(files, authority, datetime.now(UTC)):
                 return {name: text.decode() for name, text in files.items()}
-        return {name: text.decode() for name, text in leaf(self._authority, NAME).items()}
+        return {name: text.decode() for name, text in leaf(authority, NAME).items()}
 
-    def _own(self, token: str) -> Security:
-        if self._authority is None:
-            return Security(token=token) if token else PLAIN
-        folder = Path(tempfile.mkdtemp(prefix="joinery-tls-"))
-        for name, text in leaf(self._authority, NAME).items():
+    def security(self, namespace: str, query: str) -> Security:
+        """What the operator shows to this query's gateway."""
+        if self._authority is None or self._folder is None:
+            return Security(token=self._token) if self._token else PLAIN
+        folder = self._folder / namespace / query
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in leaf(authority_below(self._authority, f"{namespace}/{query}"), NAME).items():
+            (folder / name).touch(0o600)
             (folder / name).write_bytes(text)
-            (folder / name).chmod(0o600)
-        return Security.read(folder, token)
+        return Security.read(folder, self._token)
+
+    def forget(self, namespace: str, query: str) -> None:
+        """The query is gone."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder / namespace / query, ignore_errors=True)
 
 
 def is_good(files: dict[str, bytes], authority: Authority, now: datetime) -> bool:
-    """Whether a certificate is of this authority, and not about to end."""
-    if not all(files.values()) or files["ca.crt"].strip() != authority.certificate.strip():
+    """Whether certificates are of this authority, and not about to end."""
+    if not all(files.values()) or not signs_for(authority, files["ca.crt"]):
         return False
-    return x509.load_pem_x509_certificate(files["tls.crt"]).not_valid_after_utc > now + RENEW
+    ends = [x509.load_pem_x509_certificate(files[name]).not_valid_after_utc for name in ("ca.crt", "tls.crt")]
+    return min(ends) > now + RENEW
 
 
 def _read(kube: Kube, settings: OperatorSettings) -> Authority:

@@ -70,6 +70,7 @@ class Operator:
         self.ending.discard((namespace, name))
         self._watched.pop((namespace, name), None)
         self._wakes.pop((namespace, name), None)
+        self.signer.forget(namespace, name)
 
     def stuck(self, limit_s: float) -> str | None:
         """What does not go on: the loop, or the step of a query."""

@@ -182,7 +182,7 @@ def _job(parent: LoadParent, settings: OperatorSettings) -> Manifest:
         "imagePullPolicy": settings.spark_pull_policy,
         "args": [
             "spark-submit", "--master", MASTER, "--deploy-mode", "client", "--properties-file", f"{FILES}/spark.conf",
-            *told, "/opt/load_test.py", "--file", f"{FILES}/load.yaml", "--last-words", LAST_WORDS, *tls,
+            *told, "/opt/load.py", "--file", f"{FILES}/load.yaml", "--last-words", LAST_WORDS, *tls,
         ],
         "env": [
             *_environment(parent),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from joinery.adapters.security import PLAIN
+from joinery.adapters.security import PLAIN, Security
 from joinery.machine.messages import QueryChanged
 from joinery.model.errors import Complaint
 from joinery.model.spec import JoinQuerySpec
@@ -46,7 +46,8 @@ class MemoryKube:
 
 
 class MemorySigner:
-    security = PLAIN
+    def security(self, _namespace: str, _query: str) -> Security:
+        return PLAIN
 
     def certificates(self, _namespace: str, _query: str) -> dict[str, str]:
         return {}
@@ -243,6 +244,7 @@ def test_a_certificate_that_grows_old_is_renewed_while_the_operator_runs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = desk.kube.objects["Deployment", "orders-gateway"]["spec"]["template"]["metadata"]["annotations"]
+    first = desk.gateway
     monkeypatch.setattr(MemorySigner, "certificates", lambda *_: {"ca.crt": "a", "tls.crt": "new", "tls.key": "c"})
     desk.step()
     assert ("Secret", "orders-tls") not in desk.kube.objects  # it is not looked at all the time
@@ -252,3 +254,4 @@ def test_a_certificate_that_grows_old_is_renewed_while_the_operator_runs(
     assert "new" == desk.kube.objects["Secret", "orders-tls"]["stringData"]["tls.crt"]
     after = desk.kube.objects["Deployment", "orders-gateway"]["spec"]["template"]["metadata"]["annotations"]
     assert before != after  # the pods read it at their start: they are rolled
+    assert first.is_closed  # and the operator comes back with a certificate that is as new

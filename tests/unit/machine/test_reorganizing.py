@@ -241,7 +241,7 @@ def test_a_worker_drained_before_it_was_in_the_map_does_not_come_back(desk: Desk
     desk.place.workforce.hello(Peer("worker-9"), hello("worker-9"), 0)
     desk.reorganizing.asked(Drain((WorkerId("worker-9"),)), TERM)
     assert ([], False) == (
-        desk.reorganizing.welcome(),
+        desk.reorganizing.welcome(has_rows=True),
         desk.place.workforce.hello(Peer("worker-9"), hello("worker-9"), 0),
     )
 
@@ -258,18 +258,18 @@ def test_a_drain_asked_for_while_the_first_map_is_written_is_not_forgotten() -> 
 
 def test_whoever_is_there_and_not_in_the_map_joins_it(desk: Desk) -> None:
     desk.place.workforce.hello(Peer("worker-9"), hello("worker-9"), 0)
-    (write,) = of(desk.reorganizing.welcome(), WriteMap)
+    (write,) = of(desk.reorganizing.welcome(has_rows=True), WriteMap)
     assert ["worker-0", "worker-1", "worker-2", "worker-9"] == write.map["workers"]
 
 
 def test_if_all_are_in_the_map_nobody_joins_it(desk: Desk) -> None:
-    assert [] == desk.reorganizing.welcome()
+    assert [] == desk.reorganizing.welcome(has_rows=True)
 
 
 def test_while_a_map_is_written_nobody_is_welcomed(desk: Desk) -> None:
     desk.place.workforce.hello(Peer("worker-9"), hello("worker-9"), 0)
     desk.place.propose({GroupId(0): W1})
-    assert [] == desk.reorganizing.welcome()
+    assert [] == desk.reorganizing.welcome(has_rows=True)
 
 
 def test_a_worker_on_its_way_out_of_the_map_is_not_welcomed_back(desk: Desk) -> None:
@@ -277,7 +277,50 @@ def test_a_worker_on_its_way_out_of_the_map_is_not_welcomed_back(desk: Desk) -> 
     desk.hand_over(4, 5)
     desk.reorganizing.drain(TERM)
     desk.written()
-    assert [] == desk.reorganizing.welcome()
+    assert [] == desk.reorganizing.welcome(has_rows=True)
+
+
+def newcomers(desk: Desk, *names: str, has_rows: bool) -> list[int]:
+    """How many groups each worker has once these are there."""
+    for name in names:
+        desk.place.workforce.hello(Peer(name), hello(name), 0)
+    for write in of(desk.reorganizing.welcome(has_rows=has_rows), WriteMap):
+        owners, workers = write.map["owners"], write.map["workers"]
+        return [owners.count(place) for place in range(len(workers))]
+    return []
+
+
+def test_who_comes_before_the_first_row_gets_its_share_at_once() -> None:
+    assert [2, 2, 2] == newcomers(Desk("worker-0"), "worker-1", "worker-2", has_rows=False)
+
+
+def test_shares_of_workers_differ_by_one_group_at_most_and_no_group_moves_in_vain(desk: Desk) -> None:
+    assert [2, 2, 1, 1] == sorted(newcomers(desk, "worker-9", has_rows=False), reverse=True)
+    assert desk.place.map is not None
+    desk.written()
+    assert [] == newcomers(desk, has_rows=False)
+
+
+def test_who_is_in_the_map_already_gets_its_share_too() -> None:
+    """A worker that says hello joins the map by itself."""
+    desk = Desk("worker-0")
+    desk.place.workforce.hello(Peer("worker-1"), hello("worker-1"), 0)
+    desk.place.hello(W1, holdings(), 0)
+    desk.written()
+    assert [3, 3] == newcomers(desk, has_rows=False)
+
+
+def test_who_comes_later_gets_groups_by_load_only() -> None:
+    assert [6, 0] == newcomers(Desk("worker-0"), "worker-1", has_rows=True)
+
+
+def test_the_papers_rule_moves_groups_by_load_only() -> None:
+    assert [6, 0] == newcomers(Desk("worker-0", rule="paper"), "worker-1", has_rows=False)
+
+
+def test_while_a_worker_is_drained_nobody_gets_a_share(desk: Desk) -> None:
+    desk.reorganizing.asked(Drain((W2,)), TERM)
+    assert [2, 2, 2, 0] == newcomers(desk, "worker-9", has_rows=False)
 
 
 # --- losses

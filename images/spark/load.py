@@ -2,6 +2,6 @@
 
 import sys
 
-from joinery.spark.load_test import main
+from joinery.spark.load_job import main
 
 sys.exit(main(sys.argv[1:]))

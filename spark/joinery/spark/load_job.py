@@ -1,6 +1,6 @@
 """The driver of a LoadTest in a cluster: reads what the operator wrote, sends the load, says what came of it.
 
-    spark-submit ... load_test.py --file load.yaml --last-words /dev/termination-log
+    spark-submit ... load.py --file load.yaml --last-words /dev/termination-log
 
 Its last words are a line of JSON that the operator reads: what was sent, or `failed` and why.
 """
