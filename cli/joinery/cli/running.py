@@ -124,6 +124,11 @@ def addresses(spec: JoinQuerySpec, query: Path, gateway: str, dashboard: str = "
     """What to tell whoever wants to look, to push or to read."""
     lines = [f"dashboard: {dashboard}"] if dashboard else []
     lines.append(f"results: joinery tail {gateway} --follow")
+    lines += [
+        f"table {stream.name}: Spark starts and cuts it into segments first (10 seconds or more); rows wait until then"
+        for stream in spec.streams
+        if stream.table is not None
+    ]
     pushed = [stream.name for stream in spec.streams if stream.source is None and stream.table is None]
     if pushed:
         lines.append(f"{query.name} waits for rows of {', '.join(pushed)}:")
