@@ -31,7 +31,8 @@ def digest(paths: Iterable[Path], *more: str) -> str:
     found = sha256("\n".join(more).encode())
     for file in sorted(one for path in paths for one in _files(path)):
         content = sha256(file.read_bytes()).hexdigest()
-        found.update(f"\n{os.path.relpath(file, ROOT)} {content}".encode())
+        name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name  # wherever the checkout lies
+        found.update(f"\n{name} {content}".encode())
     return found.hexdigest()[:16]
 
 
