@@ -27,8 +27,8 @@ def is_there(pid: int) -> bool:
 def test_what_it_starts_writes_where_its_owner_does_and_has_its_own_code(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert 0 == start("worker", ["--help"], os.environ).wait(60)
-    assert 2 == start("gateway", ["--no-such-flag"], os.environ).wait(60)
+    assert 0 == start("joinery.worker", ["--help"], os.environ).wait(60)
+    assert 2 == start("joinery.gateway", ["--no-such-flag"], os.environ).wait(60)
     said, wrong = capfd.readouterr()
     assert "Runs the worker of one query" in said
     assert "usage: python -m joinery.gateway" in wrong
@@ -40,7 +40,7 @@ def test_what_it_starts_has_its_own_words_environment_folder_and_session(tmp_pat
     try:
         os.mkfifo(tmp_path / "pipe")  # it waits for somebody who writes
         words = ["--query", "pipe", "--name", "worker-7"]
-        born = start("worker", words, {"PATH": os.environ["PATH"]})
+        born = start("joinery.worker", words, {"PATH": os.environ["PATH"]})
         until(lambda: "worker-7" in words_of(born.pid), "its own words")
     finally:
         os.chdir(before)
@@ -57,12 +57,12 @@ def test_what_it_starts_has_its_own_words_environment_folder_and_session(tmp_pat
 def test_one_that_dies_takes_all_with_it_and_the_next_process_is_of_another(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     first = nursery()
-    born = start("worker", ["--query", str(tmp_path / "pipe"), "--name", "worker-7"], os.environ)
+    born = start("joinery.worker", ["--query", str(tmp_path / "pipe"), "--name", "worker-7"], os.environ)
     until(lambda: "worker-7" in words_of(born.pid), "its own words")
     os.kill(first.pid, signal.SIGKILL)
     assert -signal.SIGTERM == born.wait(20)
     until(lambda: not is_there(born.pid), "its end")
-    assert 0 == start("worker", ["--help"], os.environ).wait(60)
+    assert 0 == start("joinery.worker", ["--help"], os.environ).wait(60)
     assert first.pid != nursery().pid
 
 
@@ -75,8 +75,8 @@ def test_a_start_that_was_interrupted_does_not_answer_the_next_one(monkeypatch: 
     with monkeypatch.context() as once:
         once.setattr(home, "_hear", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            start("worker", ["--no-such-flag"], os.environ)
-    assert 0 == start("collector", ["--help"], os.environ).wait(60)
+            start("joinery.worker", ["--no-such-flag"], os.environ)
+    assert 0 == start("joinery.collector", ["--help"], os.environ).wait(60)
 
 
 def test_it_ends_with_its_owner_however_that_ends(tmp_path: Path) -> None:
@@ -84,7 +84,8 @@ def test_it_ends_with_its_owner_however_that_ends(tmp_path: Path) -> None:
     words = ["--query", str(tmp_path / "pipe"), "--name", "worker-7"]
     text = (
         "import os, sys, time; from joinery.cli.nursery import nursery, start; "
-        f"born = start('worker', {words!r}, os.environ); print(nursery().pid, born.pid, flush=True); time.sleep(600)"
+        f"born = start('joinery.worker', {words!r}, os.environ); "
+        "print(nursery().pid, born.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as owner:  # noqa: S603
         assert owner.stdout is not None

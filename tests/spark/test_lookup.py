@@ -57,6 +57,27 @@ def test_the_table_is_cut_and_a_refresh_writes_only_what_changed(spark: SparkSes
     assert 2340 == rows_of(files, 2, schema).total()
 
 
+def test_a_table_that_is_away_for_a_moment_changes_nothing_and_is_told_once(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query, files = write_query(tmp_path), SegmentFiles(tmp_path / "segments")
+    segmenter = Segmenter(spark, read_query(query), query, files, None)
+    with pytest.raises(UserMustAct, match="wanted the stored table"):
+        segmenter.follow()
+    write_table(tmp_path, 200, "item")
+    segmenter.follow()
+    (tmp_path / "items").rename(tmp_path / "away")
+    segmenter.follow()
+    segmenter.follow()
+    assert 1 == capsys.readouterr().err.count("the version before it stays in force")
+    (tmp_path / "items").mkdir()
+    segmenter.follow()
+    assert [1] == files.versions()
+    write_table(tmp_path, 300, "item")
+    segmenter.follow()
+    assert [1, 2] == files.versions()
+
+
 def test_a_table_without_a_declared_column_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     query = write_query(tmp_path)
     pq.write_table(pa.table({"id": [1]}), tmp_path / "items" / "part-0.parquet")

@@ -115,10 +115,10 @@ def read_flags(role: str, arguments: list[str] | None = None, environment: Mappi
     flags = vars(parser.parse_args(arguments))
     flags["redis"] = flags["redis"] or environment.get(REDIS_URL, "")
     settings = Settings(**flags, token=environment.get(TOKEN, ""))
+    if settings.with_parent:  # before anything that may wait, such as reading a file
+        end_with_parent(settings.with_parent)
     worker = settings.name if role == "worker" else ""
     begin(role, query=settings.joinquery, worker=worker, environment=environment)
-    if settings.with_parent:
-        end_with_parent(settings.with_parent)
     return settings
 
 

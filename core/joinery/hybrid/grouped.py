@@ -159,10 +159,11 @@ def _grown(before: RangeCut, words: I64Array, row_bytes: I64Array, theta: int) -
     covered = before.low + (used << before.shift)
     if top < covered:
         return RangeCut(before.low, max(before.high, top), before.shift, before.slots, before.segments)
-    behind = words >= covered
-    place = (words[behind] - covered) >> min(before.shift, 63)
-    if used + int(place.max()) >= SLOTS_MAX:
+    if used + ((top - covered) >> before.shift) >= SLOTS_MAX:
         return None
+    behind = words >= covered
+    above = words[behind].view(np.uint64) - np.uint64(covered % 2**64)  # two keys may lie more than 2^63 apart
+    place = (above >> np.uint64(min(before.shift, 63))).astype(np.int64)
     more, count = clustered(np.bincount(place, row_bytes[behind]).astype(np.int64), theta)
     slots = np.concatenate([before.slots[:used], more + np.int32(before.segments)]).astype(np.int32)
     return RangeCut(before.low, top, before.shift, slots, before.segments + count)

@@ -7,6 +7,8 @@ Rule 1: it answers from its first moment; before the first version is cut that i
 Rule 2: all that it knows is in its folder of segments: one that is started again goes on there.
 Rule 3: a table that changes while it is read is read again.
 Rule 4: a Spark that fails ends the process; whoever looks after it starts it again.
+Rule 5: once there is a version, a table that is not there for a moment, or cannot be read, changes nothing: that is
+        told once, the version stays in force, and the table is looked at again.
 """
 
 import argparse
@@ -91,6 +93,8 @@ class Segmenter:
         self, spark: "SparkSession", spec: JoinQuerySpec, query: Path, files: SegmentFiles, record: Path | None
     ) -> None:
         self._spark, self._spec, self._files, self._record = spark, spec, files, record
+        self._told = ""
+        """What was told last of a table that cannot be read."""
         table = _table_of(spec)
         self.path = table.path if "://" in table.path else str((query.resolve().parent / table.path).resolve())
 
@@ -100,6 +104,8 @@ class Segmenter:
 
         newest = max(self._files.versions(), default=0)
         while (seen := self._seen()) != (self._files.seen(newest) if newest else ""):
+            if seen is None:
+                raise self._missing()
             frame = read_table(self._spark, self._spec, self.path)
             relation = cut_version(frame, self._spec, self._files, newest + 1, newest)
             if self._record is not None:
@@ -113,23 +119,43 @@ class Segmenter:
             return newest + 1
         return newest
 
-    def _seen(self) -> str:
-        """What the table's files are now: names, sizes, times."""
+    def follow(self) -> None:
+        """As `look`, but rule 5."""
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415 - as above
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+
+        try:
+            self.look()
+        except (UserMustAct, PySparkException, Py4JJavaError) as error:
+            if not self._files.versions() or self._spark.sparkContext._jsc.sc().isStopped():
+                raise
+            told = f"{str(error).splitlines()[0]}; the version before it stays in force"
+            if told != self._told:
+                sys.stderr.write(f"lookup: {told}\n")
+            self._told = told
+        else:
+            self._told = ""
+
+    def _missing(self) -> UserMustAct:
+        table = "spec.streams[1].table.path"
+        return UserMustAct(f"{table}: found no files at {self.path}, wanted the stored table; check the path")
+
+    def _seen(self) -> str | None:
+        """What the table's files are now: names, sizes, times; None: there is no table, or nothing in it."""
         jvm, context = self._spark.sparkContext._jvm, self._spark.sparkContext
         if jvm is None:
             raise RuntimeError("Spark has no JVM")
         path = jvm.org.apache.hadoop.fs.Path(self.path)
         system = path.getFileSystem(context._jsc.hadoopConfiguration())
         if not system.exists(path):
-            table = "spec.streams[1].table.path"
-            raise UserMustAct(f"{table}: found no {self.path}, wanted the stored table; check the path")
+            return None
         found, files = [], system.listFiles(path, True)
         while files.hasNext():
             one = files.next()
             name = one.getPath().toString()
             if "/_temporary/" not in name and not name.rpartition("/")[2].startswith("."):
                 found.append(f"{name} {one.getLen()} {one.getModificationTime()}")
-        return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
+        return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest() if found else None
 
 
 def _table_of(spec: JoinQuerySpec) -> TableSpec:
@@ -171,7 +197,7 @@ def _run(flags: argparse.Namespace, stopping: threading.Event) -> int:
         with _quiet(files.folder / "spark.log"), session.local("joinery lookup") as spark:
             segmenter = Segmenter(spark, spec, flags.query, files, flags.record)
             while not stopping.is_set():
-                segmenter.look()
+                segmenter.follow()
                 stopping.wait(table.refresh / 1e9)
     finally:
         server.stop(grace=None)

@@ -12,7 +12,7 @@ from joinery.hybrid.grouped import (
     segments_within,
     together,
 )
-from joinery.hybrid.segments import Cut, HashCut, RangeCut
+from joinery.hybrid.segments import NOWHERE, Cut, HashCut, RangeCut
 from joinery.model.tuples import I64Array
 from joinery.partition.hashing import groups_of, hash_words
 
@@ -105,3 +105,11 @@ def test_another_kind_of_cut_has_nothing_in_common() -> None:
     words = np.arange(500)
     assert not cut_all(words, "hash").alike(cut_all(words, "range")).any()
     assert not kept_segments(HashCut(3), RangeCut(0, 5, 0, np.zeros(6, np.int32), 1)).any()
+
+
+def test_a_refresh_with_keys_more_than_half_of_all_numbers_apart_is_cut() -> None:
+    hashes, sizes = np.array([1, 2], np.uint64), np.array([100, 100])
+    first = group_cut("range", np.array([-9 * 10**18, -9 * 10**18 + 100]), hashes, sizes, 50, None)
+    words = np.array([-9 * 10**18, 9 * 10**18])
+    cut = group_cut("range", words, hashes, sizes, 50, first)
+    assert not (segments_within(cut, words, hashes) == NOWHERE).any()
