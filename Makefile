@@ -43,7 +43,7 @@ $(RUNS): requirements/run.lock pyproject.toml | python
 run: $(RUNS) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
 	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
-test: $(READY) ## every test (about 12 minutes on 2 cores; tests with real processes mostly wait, so there are more of them than cores)
+test: $(READY) ## every test (about a quarter of an hour on 2 cores; tests with real processes mostly wait, so there are more of them than cores)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(READY) ## ruff, mypy strict, import contracts

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -52,9 +53,9 @@ def push(
     try:
         token = os.environ.get(TOKEN)
         with connect(gateway_of(query), timeout=wait, patience=max(wait, 1.0), tls=tls, token=token) as running:
-            form = running.form(stream)
+            batches = _batches(file, kind, running.form(stream))
             talk = _open(running, stream, producer, resume=resume, append=append)
-            talk.push(_telling(talk, _batches(file, kind, form)), skip=talk.recorded if resume else 0)
+            talk.push(_telling(talk, batches), skip=talk.recorded if resume else 0)
             talk.end() if end else talk.flush()
             ended = ", which has ended" if end else ""
             upto = "" if talk.last_record is None else f", up to record {talk.last_record}"
@@ -74,6 +75,8 @@ def _so_far(talk: Producer | None) -> str:
 
 
 def _check(file: str, producer: str | None, kind: str | None, *, resume: bool) -> None:
+    if file != "-" and not Path(file).exists():
+        raise UserMustAct(f"found no file {file}, wanted one; its path is relative to the folder that you are in")
     if kind is not None and kind not in KINDS:
         raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(KINDS)}; leave it out to have it guessed")
     if resume and (producer is None or file == "-"):
@@ -95,7 +98,9 @@ def _open(running: Query, stream: str, producer: str | None, *, resume: bool, ap
 def _batches(file: str, kind: str | None, form: StreamFormat) -> Iterator[pa.RecordBatch]:
     if file == "-":
         return pipe_batches(open(0, "rb", buffering=0, closefd=False), kind, form)  # reads what is there
-    return file_batches(Path(file), kind, form)
+    batches = file_batches(Path(file), kind, form)
+    first = list(islice(batches, 1))  # a file that cannot be read opens no producer, for whom the stream would wait
+    return chain(first, batches)
 
 
 def _telling(talk: Producer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -82,6 +82,12 @@ class FileSpec(Section):
     volume: VolumeSpec | None = None
     """In a cluster: the volume that holds the file."""
 
+    @model_validator(mode="after")
+    def _names_a_file(self) -> "FileSpec":
+        if self.path.rpartition("/")[2] in ("", ".", ".."):
+            raise BadValue(f"path {self.path}", "the path of a file", "write for example path: results.parquet")
+        return self
+
 
 class RedisSourceSpec(Section):
     """A Redis Stream that is read."""

@@ -312,6 +312,7 @@ def test_the_json_schema_describes_every_field() -> None:
         ({"streams__0__source": {"file": {"path": ""}}}, "spec.streams[0].source.file.path", "at least 1 character"),
         ({"streams__0__source": {"generator": {"rate": 0}}}, "spec.streams[0].source.generator.rate", "more than 0"),
         ({"streams__0__source": {"generator": {"keys": SKEWED}}}, "spec.streams[0].source.generator.keys", "skew: 0.7"),
+        ({"sinks": [{"file": {"path": "."}}]}, "spec.sinks[0].file", "path: results.parquet"),
         ({"join__on": []}, "spec.join.on", "at least 1"),
         ({"join__on": "id"}, "spec.join.on", "write [id]"),
         ({"join__on": [5]}, "spec.join.on[0]", "a column name"),
