@@ -21,7 +21,7 @@ from joinery.machine.messages import ChangeQuery, EndStreams, QueryChanged, Sett
 from joinery.model.errors import BadSpec
 from joinery.model.quantities import parse_window
 from joinery.model.spec import JoinQuerySpec
-from tests.integration.test_restarts import beside, kill
+from tests.integration.test_restarts import beside, kill, kill_leaving
 from tests.support.faults import until
 from tests.support.running import command, frame, joinery, running, write_query
 
@@ -80,7 +80,7 @@ def test_windows_that_grow_and_shrink_are_exact_whoever_dies(tmp_path: Path) -> 
                 kill(run, "worker-0")
                 push(client, 50, 60)
                 assert 2 == len(changed(run, edited(query, "40ms", "9s", replicas=1)).changes.logged)
-                kill(run, "worker-1")
+                kill_leaving(run, "worker-1")
                 kill(run, "gateway")
                 kill(run, "collector")
                 push(client, 60, 100)

@@ -143,7 +143,7 @@ def test_a_reader_that_goes_away_ends_tail_without_a_word(query: LocalRun) -> No
 REFUSED: dict[str, tuple[list[str], bytes, int, str]] = {
     "no such stream": (["c"], b"", 2, "found no stream 'c' in this query, wanted one of a, b"),
     "no such file": (["a", "nowhere.csv"], b"", 2, "found no file nowhere.csv"),
-    "an unknown ending": (["a", "rows.xls"], b"", 2, "rename it, or say --format"),
+    "an unknown ending": (["a", __file__], b"", 2, "rename it, or say --format"),
     "a column is missing": (["a"], b"k,n,ts\n1,2,3\n", 2, "s"),
     "a word among numbers": (
         ["a"],

@@ -26,6 +26,13 @@ def kill(run: LocalRun, name: str) -> None:
     until(lambda: run._children.pids.get(name, pid) != pid, f"another {name}")
 
 
+def kill_leaving(run: LocalRun, name: str) -> None:
+    """End a worker that has been told to leave, if it is still there; nobody takes its place."""
+    if (pid := run._children.pids.get(name)) is not None:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: name not in run._children.pids, f"the end of {name}")
+
+
 def beside(run: LocalRun, work: Callable[[], None]) -> None:
     """Do something while the run is looked after, until it has ended."""
     failed: list[BaseException] = []
