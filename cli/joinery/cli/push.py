@@ -75,13 +75,13 @@ def _so_far(talk: Producer | None) -> str:
 
 
 def _check(file: str, producer: str | None, kind: str | None, *, resume: bool) -> None:
-    if file != "-" and not Path(file).exists():
-        raise UserMustAct(f"found no file {file}, wanted one; its path is relative to the folder that you are in")
     if kind is not None and kind not in KINDS:
         raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(KINDS)}; leave it out to have it guessed")
     if resume and (producer is None or file == "-"):
         found = "no --producer" if producer is None else "standard input"
         raise UserMustAct(f"--resume: found {found}, wanted a name and a file that can be read again; give both")
+    if file != "-" and not Path(file).exists():
+        raise UserMustAct(f"found no file {file}, wanted one; its path is relative to the folder that you are in")
 
 
 def _open(running: Query, stream: str, producer: str | None, *, resume: bool, append: bool) -> Producer:
