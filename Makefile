@@ -41,7 +41,7 @@ $(RUNS): requirements/run.lock pyproject.toml | python
 	@touch $@
 
 run: $(RUNS) ## the quickstart: a join whose workers follow the load up and down, checked row by row (two minutes)
-	@$(BIN)/joinery run examples/quickstart/query.yaml --verify
+	$(BIN)/joinery run examples/quickstart/query.yaml --verify
 
 test: $(READY) ## every test (about a quarter of an hour on 2 cores; tests with real processes mostly wait, so there are more of them than cores)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal

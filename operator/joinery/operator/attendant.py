@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 
 from kubernetes.client.exceptions import ApiException
@@ -23,6 +22,7 @@ from joinery.operator.children import GATEWAY_PORT, accepted_of, is_owned
 from joinery.operator.events import Reason
 from joinery.operator.kube import REFUSALS, Kube, reason_of
 from joinery.operator.reconcile import (
+    Action,
     Apply,
     Key,
     Outcome,
@@ -35,7 +35,7 @@ from joinery.operator.reconcile import (
     reconcile,
 )
 from joinery.operator.settings import OperatorSettings
-from joinery.operator.status import Picture, status_of
+from joinery.operator.status import Picture, held_text, held_until_ns, status_of
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +114,8 @@ class Attendant:
         """Children that the API server did not take."""
         self._wish: tuple[int, int] | None = None
         """Workers that a person wants, and until when, which nobody could be told yet."""
+        self._held_until_ns = 0
+        """Until when the rule decides nothing, because a person scaled the query."""
         self._moves_told = self._events_told = 0
         self._stalled: str | None = None
         self._status: dict[str, Any] = {}
@@ -124,7 +126,7 @@ class Attendant:
         """Look once, do what is to be done; what people should be told."""
         if self._seen is None:
             self._seen = self._recover(wanted, status)
-        self._sign(wanted, status)
+        self._sign(wanted)
         if wanted.is_paused:
             self._leave()
         said = self._hear()
@@ -134,7 +136,7 @@ class Attendant:
         if not any(isinstance(action, TellChange) for action in outcome.actions):
             self._refused = None
         for action in outcome.actions:
-            said += self._do(action)
+            said += self._do(wanted, action)
         if not wanted.is_paused:
             self._attend(wanted, outcome)
         said += self._complain(outcome)
@@ -165,16 +167,17 @@ class Attendant:
         is_ours, accepted = is_owned(held, wanted.uid), accepted_of(held, wanted.uid)
         has_ended = status.get("phase") == "Finished" and accepted is not None
         replicas = workers["spec"]["replicas"] if workers is not None and is_ours and not has_ended else None
-        self._wish = _wish_of(accepted, replicas, status)
+        self._held_until_ns = held_until_ns(status)
+        self._wish = _wish_of(accepted, replicas, self._held_until_ns)
         return Seen(accepted=accepted, replicas=replicas or None, has_ended=has_ended)
 
-    def _sign(self, wanted: Wanted, status: Mapping[str, Any]) -> None:
+    def _sign(self, wanted: Wanted) -> None:
         """Look now and then whether its certificate is good for a while; else it gets a new one, and its pods roll."""
         if self._seen is not None and time.monotonic() >= self._sign_s:
             certificates = self._signer.certificates(wanted.namespace, wanted.name)
             if self._attendance is not None and certificates != self._seen.certificates:
                 self._leave()  # our own for this query is as old: we come back with a new one
-                self._wish = _wish_of(self._seen.accepted, self._seen.replicas, status)
+                self._wish = _wish_of(self._seen.accepted, self._seen.replicas, self._held_until_ns)
             self._seen = replace(self._seen, certificates=certificates)
             self._sign_s = time.monotonic() + SIGN_S
 
@@ -240,14 +243,14 @@ class Attendant:
 
     # --- doing
 
-    def _do(self, action: Apply | TellChange | WantReplicas | Say) -> list[Say]:
+    def _do(self, wanted: Wanted, action: Action) -> list[Say]:
         match action:
             case Apply():
                 return self._apply(action)
             case TellChange():
                 self._tell(action)
             case WantReplicas():
-                return self._want(action.replicas)
+                return self._want(wanted, action.replicas)
             case Say():
                 return [action]
         return []
@@ -279,12 +282,15 @@ class Attendant:
             self._pending, self._pending_since, self._refused = change.query, attended.connections, None
             attended.change(change.live)
 
-    def _want(self, replicas: int) -> list[Say]:
+    def _want(self, wanted: Wanted, replicas: int) -> list[Say]:
+        """Write it down first: an operator that takes over from here must know of it."""
         seen = self._seen
         if seen is None or seen.accepted is None:
             return []
         is_auto = seen.accepted.spec.scaling.mode == "Auto"
         until_ns = time.time_ns() + int(self._settings.hold_s * 1e9) if is_auto else 0
+        self._kube.patch_status(wanted.namespace, wanted.name, {"scaling": {"heldUntil": held_text(until_ns)}})
+        self._held_until_ns = until_ns
         if self._attendance is not None:
             self._attendance.want(replicas, until_ns, BY_HAND)
         elif seen.replicas is None or replicas >= seen.replicas:
@@ -348,19 +354,18 @@ class Attendant:
             results=words.results if (words := self._watched.last_words) is not None else None,
             decision=attended.last_decision if attended is not None else None,
             decisions=len(attended.machine.history) if attended is not None else 0,
-            held_until_ns=attended.machine.held_until_ns if attended is not None else 0,
+            held_until_ns=self._held_until_ns,
         )
 
 
-def _wish_of(accepted: JoinQuery | None, replicas: int | None, status: Mapping[str, Any]) -> tuple[int, int] | None:
-    """What a person had asked for when an operator before us died; None: nothing, or it was done."""
+def _wish_of(accepted: JoinQuery | None, replicas: int | None, until_ns: int) -> tuple[int, int] | None:
+    """What a person had asked for when an operator before us died; None: nothing, or it is over."""
     if accepted is None or replicas is None:
         return None
     scaling, wanted = accepted.spec.scaling, clamped(accepted)
-    until = status.get("scaling", {}).get("heldUntil")
-    if wanted == replicas or (scaling.mode == "Auto" and until is None):
+    if scaling.mode == "Auto" and until_ns <= time.time_ns():
         return None
-    return wanted, int(datetime.fromisoformat(until).timestamp() * 1e9) if until is not None else 0
+    return (wanted, until_ns) if until_ns or wanted != replicas else None
 
 
 def _gist(status: Mapping[str, Any]) -> tuple[Any, ...]:

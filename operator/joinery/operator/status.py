@@ -149,11 +149,21 @@ def _scaling(picture: Picture) -> Status:
     made: Status = {"decisions": picture.decisions}
     if picture.view is not None:
         made |= {"nSup": picture.view.n_sup, "nCon": picture.view.n_con}
-    held = picture.held_until_ns > picture.now_ns
-    made["heldUntil"] = stamp(picture.held_until_ns) if held else None
+    made["heldUntil"] = held_text(picture.held_until_ns) if picture.held_until_ns > picture.now_ns else None
     if picture.decision is not None:
         made["lastDecision"] = decision_status(picture.decision)
     return made
+
+
+def held_text(until_ns: int) -> str | None:
+    """Until when a person's wish holds, as the status shows it."""
+    return stamp(until_ns) if until_ns else None
+
+
+def held_until_ns(status: Mapping[str, Any]) -> int:
+    """The same, read again; 0: no such wish."""
+    text = status.get("scaling", {}).get("heldUntil")
+    return int(datetime.fromisoformat(text).timestamp() * 1e9) if text else 0
 
 
 def decision_status(decision: Decision) -> Status:

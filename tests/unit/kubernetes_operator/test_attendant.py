@@ -17,6 +17,7 @@ from joinery.operator import attendant as module
 from joinery.operator.attendant import Attendant, LastWords, Watched
 from joinery.operator.events import Reason
 from joinery.operator.reconcile import Wanted
+from joinery.operator.status import stamp
 from tests.unit.kubernetes_operator.queries import SETTINGS, wanted
 
 
@@ -74,7 +75,7 @@ class MemoryAttendance:
     is_closed: bool = False
 
     def __post_init__(self) -> None:
-        self.machine = type("Machine", (), {"history": (), "held_until_ns": 0})
+        self.machine = type("Machine", (), {"history": ()})
 
     def want(self, replicas: int, until_ns: int, because: str) -> None:
         self.wishes.append((replicas, until_ns, because))
@@ -215,6 +216,30 @@ def test_a_new_operator_goes_on_with_what_a_person_had_asked_for(desk: Desk) -> 
     again = Desk(first.kube)
     again.step(wanted(**manual, replicas=1))
     assert ([1], 2) == ([wish[0] for wish in again.gateway.wishes], again.workers)
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["at once", "when the workers were there"])
+def test_a_new_operator_holds_what_a_person_had_asked_for(desk: Desk, is_done: bool) -> None:
+    """Whenever the last one died after it was told: its status may be as old as the word of the person."""
+    desk.step(wanted(replicas=4))
+    until = desk.kube.status["scaling"]["heldUntil"]
+    if is_done:
+        desk.gateway.scaled.append((4, "a person"))
+        desk.step(wanted(replicas=4))
+        assert 4 == desk.workers
+    again = Desk(desk.kube)
+    again.step(wanted(replicas=4))
+    ((replicas, until_ns, _),) = again.gateway.wishes
+    assert (4, until, until) == (replicas, stamp(until_ns), desk.kube.status["scaling"]["heldUntil"])
+
+
+def test_a_hold_that_is_over_binds_no_new_operator(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.step(wanted(replicas=4))
+    late_ns = time.time_ns() + int(1e9 * (SETTINGS.hold_s + 1))
+    monkeypatch.setattr(time, "time_ns", lambda: late_ns)
+    again = Desk(desk.kube)
+    again.step(wanted(replicas=4))
+    assert ([], None) == (again.gateway.wishes, again.kube.status["scaling"]["heldUntil"])
 
 
 def test_a_paused_query_is_not_attended(desk: Desk) -> None:
