@@ -15,6 +15,7 @@ from joinery.adapters.security import PLAIN, Security, diagnosis
 from joinery.client.errors import Refused, ResultsGone, Unreachable
 from joinery.client.frames import Frame, pieces_of
 from joinery.client.watched import Steps, Wait, Watched
+from joinery.flow.checksum import warm_up
 from joinery.machine.facts import Consumed, Offered
 from joinery.machine.messages import Describe, Description, Refuse, Token
 from joinery.machine.producer import ProducerMachine
@@ -50,6 +51,7 @@ class ProducerTalk:
     def open(self) -> Steps[int]:
         """Until the gateway has opened the session; how many batches of this producer are recorded already."""
         machine = self.machine
+        warm_up()  # while the gateway is being asked
         yield self._wait(lambda: machine.next_sequence is not None)
         self._check()
         return machine.next_sequence or 0

@@ -29,6 +29,11 @@ def checksum_of(rows: pa.RecordBatch) -> int:
     return int(_mixed(readonly(sums), np.uint64(rows.num_rows)) >> _HALF)
 
 
+def warm_up() -> None:
+    """Load what is compiled, which takes a third of a second, before there are rows that would wait for it."""
+    _sum(np.zeros(1, np.int64))
+
+
 def _of_column(column: pa.Array) -> int:
     words = words_wide(column.type)
     if words and not column.null_count:

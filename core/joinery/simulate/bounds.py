@@ -1,7 +1,7 @@
 """Memory within its bounds: what each process may hold at most, looked at whenever it may have grown.
 
-Rule 1: a worker holds messages up to its buffer, and one more (`machine.workforce`, credits); kept results up to their
-        limit, and those of one more batch.
+Rule 1: a worker holds messages up to its buffer and one more, or two of any size (`machine.workforce`, credits); kept
+        results up to their limit, and those of one more batch.
 Rule 2: a producer has at most `IN_FLIGHT` batches under way: sent in this session, neither acknowledged nor refused.
         Counted here by what it sends and hears, not by what it says.
 Rule 3: so a gateway has at most `IN_FLIGHT` batches of a producer that are not recorded. It cuts no record while more
@@ -152,7 +152,7 @@ class Bounds:
     def _worker(self, process: Process) -> None:
         given, machine = self._given[process.instance], process.machine
         buffered, retained = getattr(machine, "buffered_bytes", 0), getattr(machine, "retained_bytes", 0)
-        most = self._spec.worker.buffer + given.message
+        most = max(self._spec.worker.buffer, given.message) + given.message
         require(buffered <= most, f"{process} holds {buffered} bytes of messages, at most {most} are allowed")
         most = self._retain_bytes + given.results
         require(retained <= most, f"{process} keeps {retained} bytes of results, at most {most} are allowed")

@@ -43,6 +43,11 @@ class Desk:
     def fill(self, worker: WorkerId = W0, changes: tuple[SpecChange, ...] = ()) -> list[Exchange]:
         return [message for _, message in sent(self.serving.fill(worker, self.backlog, changes), Exchange)]
 
+    def fill_buffer(self, nbytes: int) -> None:
+        """Two messages: one may always be followed by another."""
+        for _ in range(2):
+            self.place.workforce.sent(W0, nbytes // 2)
+
     def serve(self, now: int) -> list[Peer]:
         return [peer for peer, _ in sent(self.serving.serve(self.backlog, (), now), Exchange)]
 
@@ -171,29 +176,29 @@ def test_records_without_rows_are_sent_for_their_marks() -> None:
 
 def test_a_worker_without_credit_is_skipped() -> None:
     desk = Desk(buffer=100)
-    desk.place.workforce.sent(W0, 100)
+    desk.fill_buffer(100)
     assert ([], BEGIN) == (desk.fill(), plainly(desk.place.sent))
 
 
 def test_a_worker_that_was_skipped_is_known_as_held_back() -> None:
     desk = Desk(buffer=100)
-    desk.place.workforce.sent(W0, 100)
+    desk.fill_buffer(100)
     desk.fill()
     assert desk.place.workforce.hands[W0].was_held_back
 
 
 def test_a_worker_that_has_everything_is_not_held_back() -> None:
     desk = Desk(records=0, buffer=100)
-    desk.place.workforce.sent(W0, 100)
+    desk.fill_buffer(100)
     desk.fill()
     assert not desk.place.workforce.hands[W0].was_held_back
 
 
 def test_the_rows_of_a_skipped_worker_wait_for_its_next_slot() -> None:
     desk = Desk(buffer=100)
-    desk.place.workforce.sent(W0, 100)
+    desk.fill_buffer(100)
     desk.fill()
-    desk.place.workforce.credit(W0, 100)
+    desk.place.workforce.credit(W0, 50)
     assert [(ALL, BEGIN, 4)] == cuts(desk.fill())
 
 
@@ -207,9 +212,15 @@ def test_every_message_takes_credit() -> None:
 
 
 def test_messages_stop_when_credit_is_used_up() -> None:
+    desk = Desk(buffer=2 * GROUPS * ROW)
+    desk.serving._limit = GROUPS * ROW
+    assert [0, 1] == [int(message.upto) for message in desk.fill()]
+
+
+def test_while_a_record_as_large_as_the_buffer_is_joined_the_next_one_comes() -> None:
     desk = Desk(buffer=GROUPS * ROW)
-    desk.place.silent[:] = 0
-    assert [0] == [int(message.upto) for message in desk.fill()]
+    desk.serving._limit = GROUPS * ROW
+    assert [0, 1] == [int(message.upto) for message in desk.fill()]
 
 
 def test_a_worker_gets_no_more_messages_than_it_may_have_unjoined() -> None:

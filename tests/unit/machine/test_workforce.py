@@ -122,8 +122,16 @@ def test_a_worker_has_credit_while_its_buffer_has_room(force: Workforce) -> None
 
 
 def test_a_worker_with_a_full_buffer_has_no_credit(force: Workforce) -> None:
-    force.sent(W0, 1000)
+    force.sent(W0, 500)
+    force.sent(W0, 500)
     assert not force.has_credit(W0)
+
+
+def test_the_next_message_may_come_while_one_is_joined_however_large_it_is(force: Workforce) -> None:
+    force.sent(W0, 10**6)
+    before = force.has_credit(W0)
+    force.sent(W0, 10**6)
+    assert (True, False) == (before, force.has_credit(W0))
 
 
 def test_a_message_larger_than_the_buffer_may_be_sent_to_a_worker_with_credit(force: Workforce) -> None:
@@ -163,9 +171,10 @@ def test_a_worker_that_comes_back_says_what_it_still_has_in_its_buffer(force: Wo
 
 
 def test_a_worker_that_had_no_credit_was_held_back(force: Workforce) -> None:
-    force.sent(W0, 1000)
+    force.sent(W0, 500)
+    force.sent(W0, 500)
     force.has_credit(W0)
-    force.credit(W0, 1000)
+    force.credit(W0, 500)
     force.has_credit(W0)
     assert force.hands[W0].was_held_back
 
