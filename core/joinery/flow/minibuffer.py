@@ -5,9 +5,12 @@ worker's slot. With `auto` a slot is due as soon as it is worth sending:
 
 Rule 1: due when `full_bytes` wait (1-4 MB: then the cost of a message is small beside its rows), or the oldest row
         has waited t_d.
-Rule 2: t_d is 5-200 ms. A slot that took longer than its length is an overrun: counted, and t_d doubles. After
-        `CALM_EPOCHS` in a row that used at most half of their slots t_d falls by a quarter. What filled half fills
-        two thirds at most after that, so a steady load never makes it swing.
+Rule 2: t_d is 5-200 ms. An epoch was too short if a slot took longer than its length (an overrun, which is counted),
+        or if a worker still had small messages of two turns before it when its next turn came: then messages cost
+        more than their rows. One such epoch happens on any machine; once more than `MUCH` of the last `SPAN` were, t_d
+        grows by a half. After `CALM_EPOCHS` in a row that used at most half of their slots it falls by a quarter. What
+        filled half fills two thirds at most after that, and a length that was too short is not tried again before
+        `FORGET_EPOCHS`, so a steady load does not make it swing.
 
 Here is only the rule; the gateway owns the buffers and the timer.
 """
@@ -24,6 +27,9 @@ MAX_FULL_BYTES: Final = 4 << 20
 MIN_EPOCH_NS: Final = 5 * NS_PER_UNIT["ms"]
 MAX_EPOCH_NS: Final = 200 * NS_PER_UNIT["ms"]
 CALM_EPOCHS: Final = 64
+FORGET_EPOCHS: Final = 1024
+SPAN: Final = 16
+MUCH: Final = 1 / 4
 
 
 class Due(StrEnum):
@@ -67,6 +73,10 @@ class AutoEpoch:
     """Slots that took longer than their length, since the start."""
     calm: int = 0
     """Epochs in a row that used at most half of every slot."""
+    trouble: float = 0.0
+    """The share of epochs that were too short; older ones count less."""
+    too_short_ns: int = 0
+    """A length that was."""
 
     def __post_init__(self) -> None:
         require(
@@ -74,12 +84,22 @@ class AutoEpoch:
             f"length_ns={self.length_ns}, want {MIN_EPOCH_NS}..{MAX_EPOCH_NS}",
         )
 
-    def after(self, *, slot_ns: int, used_ns: int) -> "AutoEpoch":
-        """The next t_d after an epoch whose slots were `slot_ns` long and whose slowest took `used_ns`."""
-        if used_ns > slot_ns:
-            return AutoEpoch(length_ns=min(2 * self.length_ns, MAX_EPOCH_NS), overruns=self.overruns + 1)
-        if 2 * used_ns > slot_ns:
-            return replace(self, calm=0)
-        if self.calm + 1 < CALM_EPOCHS:
-            return replace(self, calm=self.calm + 1)
-        return replace(self, length_ns=max(self.length_ns * 3 // 4, MIN_EPOCH_NS), calm=0)
+    def after(self, *, slot_ns: int, used_ns: int, piles_up: bool = False) -> "AutoEpoch":
+        """The next t_d after an epoch whose slots were `slot_ns` long, whose slowest took `used_ns`."""
+        overran = used_ns > slot_ns
+        trouble = self.trouble + ((overran or piles_up) - self.trouble) / SPAN
+        now = replace(self, overruns=self.overruns + overran, trouble=trouble)
+        if trouble > MUCH:
+            longer = min(self.length_ns * 3 // 2, MAX_EPOCH_NS)
+            return replace(now, length_ns=longer, calm=0, trouble=0.0, too_short_ns=self.length_ns)
+        if piles_up or 2 * used_ns > slot_ns:
+            return replace(now, calm=0)
+        return now._calmer()
+
+    def _calmer(self) -> "AutoEpoch":
+        calm, shorter = self.calm + 1, max(self.length_ns * 3 // 4, MIN_EPOCH_NS)
+        if calm >= FORGET_EPOCHS:
+            return replace(self, length_ns=shorter, calm=0, too_short_ns=0)
+        if calm >= CALM_EPOCHS and shorter > self.too_short_ns:
+            return replace(self, length_ns=shorter, calm=0)
+        return replace(self, calm=calm)

@@ -6,8 +6,8 @@ Rule 2: a batch ends at the newest record, or before it: where a group was commi
         it is joined in silence), where output in order was cut, at a change of the spec or of the stored table, and
         when the message is full.
 Rule 3: a worker without credit is skipped; its rows wait for its next slot.
-Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`), and an epoch in which a turn came
-        later than its slot is long makes the next ones longer.
+Rule 4: with `auto` a slot is also due when enough rows wait (`flow.minibuffer`), and epochs in which a turn came later
+        than its slot is long, or small messages piled up at a worker, make the next ones longer.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class Serving:
         """Versions of the stored table that records may be joined with (`machine.tables`)."""
         self.ledger = Ledger(len(spec.streams))
         """When rows arrived."""
-        self._latest_ns, self._judged_ns = 0, 0
+        self._latest_ns, self._judged_ns, self._piles_up = 0, 0, False
         self._waits_since_ns: int | None = None
         """Since when something is to be sent; None: nothing is."""
         self._counted: tuple[tuple[int, int, bytes], int] | None = None
@@ -110,8 +110,9 @@ class Serving:
         if self.auto is None or self._schedule is None or now_ns < self._judged_ns + self.epoch_ns:
             return
         before = self.auto.length_ns
-        self.auto = self.auto.after(slot_ns=before // self._schedule.n_g, used_ns=self._latest_ns)
-        self._latest_ns, self._judged_ns = 0, now_ns
+        slot_ns = before // self._schedule.n_g
+        self.auto = self.auto.after(slot_ns=slot_ns, used_ns=self._latest_ns, piles_up=self._piles_up)
+        self._latest_ns, self._judged_ns, self._piles_up = 0, now_ns, False
         if self.auto.length_ns != before:
             self.reschedule(now_ns)
 
@@ -129,6 +130,7 @@ class Serving:
             self.peak_bytes = max(self.peak_bytes, self.unsent_bytes(backlog))
         for _, worker in due:
             self._slot_ns = self._slots[worker]
+            self._piles_up |= self._place.workforce.piles_up(worker, self._limit // 2)
             made += self.fill(worker, backlog, changes)
             if self._schedule:
                 self._plan_turn(worker, self._schedule, now_ns + 1)

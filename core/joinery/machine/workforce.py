@@ -135,6 +135,11 @@ class Workforce:
         hand.was_held_back |= not free
         return free
 
+    def piles_up(self, worker: WorkerId, small_bytes: int) -> bool:
+        """Whether messages of more than one turn are not joined yet, though they are small."""
+        hand = self.hands.get(worker)
+        return hand is not None and hand.outstanding > 1 and hand.outstanding_bytes < hand.outstanding * small_bytes
+
     def sent(self, worker: WorkerId, nbytes: int, groups: I64Array = NO_GROUPS, upto: RecordNo = BEFORE_ALL) -> None:
         hand = self.hands[worker]
         hand.outstanding_bytes += nbytes

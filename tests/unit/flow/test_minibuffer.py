@@ -1,6 +1,17 @@
+from typing import Any
+
 import pytest
 
-from joinery.flow.minibuffer import CALM_EPOCHS, MAX_EPOCH_NS, MAX_FULL_BYTES, MIN_EPOCH_NS, AutoEpoch, Due, DueRule
+from joinery.flow.minibuffer import (
+    CALM_EPOCHS,
+    FORGET_EPOCHS,
+    MAX_EPOCH_NS,
+    MAX_FULL_BYTES,
+    MIN_EPOCH_NS,
+    AutoEpoch,
+    Due,
+    DueRule,
+)
 from joinery.model.errors import Bug
 
 MIB = 1 << 20
@@ -35,17 +46,37 @@ def test_an_age_of_nothing_is_a_bug() -> None:
         DueRule(max_age_ns=0)
 
 
-def test_an_overrun_is_counted_and_doubles_the_epoch_up_to_its_bound() -> None:
-    epoch, lengths = AutoEpoch(), []
-    for _ in range(7):
-        epoch = epoch.after(slot_ns=10, used_ns=11)
-        lengths.append(epoch.length_ns // 10**6)
-    assert [10, 20, 40, 80, 160, 200, 200] == lengths
-    assert 7 == epoch.overruns
+def lengths_ms(epoch: AutoEpoch, epochs: int, **how: Any) -> list[float]:
+    """Every length in turn."""
+    found = [epoch.length_ns / 1e6]
+    for _ in range(epochs):
+        epoch = epoch.after(**{"slot_ns": 10, "used_ns": 0, **how})
+        if epoch.length_ns / 1e6 != found[-1]:
+            found.append(epoch.length_ns / 1e6)
+    return found
+
+
+@pytest.mark.parametrize("how", [{"used_ns": 11}, {"piles_up": True}], ids=["late turns", "small messages pile up"])
+def test_epochs_that_are_too_short_one_after_the_other_become_longer_up_to_their_bound(how: dict[str, Any]) -> None:
+    assert [5, 7.5, 11.25, 16.875] == lengths_ms(AutoEpoch(), 3 * 5, **how)
+    assert MAX_EPOCH_NS / 1e6 == lengths_ms(AutoEpoch(), 200, **how)[-1]
+
+
+def test_one_epoch_that_was_too_short_now_and_then_changes_nothing_but_is_counted() -> None:
+    epoch = AutoEpoch()
+    for number in range(64):
+        epoch = epoch.after(slot_ns=10, used_ns=11 if number % 8 == 0 else 0)
+    assert (MIN_EPOCH_NS, 8) == (epoch.length_ns, epoch.overruns)
+
+
+def test_a_length_that_was_too_short_is_not_tried_again_for_a_while() -> None:
+    epoch = AutoEpoch(length_ns=20 * 10**6, too_short_ns=14 * 10**6)
+    assert [20, 15] == lengths_ms(epoch, FORGET_EPOCHS)
+    assert [20, 15, 11.25] == lengths_ms(epoch, FORGET_EPOCHS + CALM_EPOCHS)
 
 
 def test_a_slot_that_is_just_used_up_is_no_overrun() -> None:
-    assert AutoEpoch() == AutoEpoch().after(slot_ns=10, used_ns=10)
+    assert 0 == AutoEpoch().after(slot_ns=10, used_ns=10).overruns
 
 
 def test_a_long_calm_shortens_the_epoch_by_a_quarter() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from joinery.flow.minibuffer import MIN_EPOCH_NS, MIN_FULL_BYTES
+from joinery.flow.minibuffer import MIN_EPOCH_NS, MIN_FULL_BYTES, MUCH, AutoEpoch
 from joinery.machine.backlog import Backlog
 from joinery.machine.log import SpecChange
 from joinery.machine.messages import Exchange
@@ -292,11 +292,22 @@ def test_auto_begins_with_the_shortest_epoch() -> None:
     assert MIN_EPOCH_NS == Desk(epoch="auto").serving.epoch_ns
 
 
-def test_auto_lengthens_the_epoch_when_a_turn_comes_later_than_its_slot_is_long() -> None:
+def test_auto_lengthens_the_epoch_when_a_turn_comes_later_than_its_slot_is_long_again() -> None:
     desk = Desk(epoch="auto")
+    desk.serving.auto = AutoEpoch(trouble=MUCH)
     desk.serve(-1)  # rows wait from now on, and nobody's turn has come
     desk.serve(3 * MIN_EPOCH_NS)
-    assert 2 * MIN_EPOCH_NS == desk.serving.epoch_ns
+    assert MIN_EPOCH_NS * 3 // 2 == desk.serving.epoch_ns
+
+
+@pytest.mark.parametrize(("nbytes", "is_longer"), [(10, True), (10**6, False)], ids=["small", "large"])
+def test_auto_lengthens_the_epoch_when_small_messages_pile_up_at_a_worker(nbytes: int, is_longer: bool) -> None:
+    desk = Desk(epoch="auto", buffer=10**7)
+    desk.serving.auto = AutoEpoch(trouble=MUCH)
+    desk.fill_buffer(2 * nbytes)
+    desk.serve(-1)
+    desk.serve(MIN_EPOCH_NS)
+    assert is_longer == (desk.serving.epoch_ns > MIN_EPOCH_NS)
 
 
 def test_a_turn_that_had_nothing_to_give_was_not_late() -> None:
