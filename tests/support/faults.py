@@ -187,3 +187,9 @@ def _other(words: list[str]) -> str:
 def resident_bytes(pid: int) -> int:
     """Memory that a process has in use."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of a processor that a process has used."""
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
