@@ -35,7 +35,7 @@ Ctrl-C stops it earlier. Paths in the query are relative to its file.
 \b
   joinery run query.yaml                live table, then a summary
   joinery run query.yaml --json         the summary as JSON, for machines
-  joinery run query.yaml --quiet        nothing but errors
+  joinery run query.yaml --quiet        nothing but errors and late rows
   joinery run query.yaml --verify       also: are the results exact?
   joinery run query.yaml --no-clobber   never replace an output
   joinery run query.yaml --state DIR    stop it, and go on later
@@ -72,7 +72,7 @@ def run(
         Path | None, typer.Option("--record", help="Keep input, load reports and decisions in this folder.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors and late rows.")] = False,
     no_clobber: Annotated[bool, typer.Option("--no-clobber", help="Do not replace files of an earlier run.")] = False,
     state: Annotated[Path | None, typer.Option("--state", help="Keep what is needed to go on in this folder.")] = None,
     dashboard: Annotated[
@@ -82,6 +82,9 @@ def run(
     source: Annotated[list[str] | None, typer.Option("--source", help="With --sql: orders=PATH.")] = None,
     time: Annotated[list[str] | None, typer.Option("--time", help="With --sql: COLUMN, or orders=COLUMN.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="With --sql: of integer times; us if left out.")] = None,
+    lateness: Annotated[
+        list[str] | None, typer.Option("--lateness", help="With --sql: 5s, or orders=5s: so far out of order.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --sql: a file for the results.")] = None,
     engine: Annotated[str | None, typer.Option("--engine", help="service, or spark; see docs/spark.md.")] = None,
 ) -> None:
@@ -92,15 +95,15 @@ def run(
     if (query is None) == (sql is None):
         found = "neither a file nor --sql" if query is None else "a file and --sql"
         raise UserMustAct(f"found {found}, wanted one of them; see joinery run --help")
-    given = {"--source": source, "--time": time, "--unit": unit, "--out": out}
+    given = {"--source": source, "--time": time, "--unit": unit, "--lateness": lateness, "--out": out}
     if query is not None:
         if unused := [name for name, value in given.items() if value]:
             raise UserMustAct(f"found {', '.join(unused)} with a file, wanted them with --sql; the file says it")
         _run(query, how)
         return
-    from joinery.cli.sql_query import query_file_of  # noqa: PLC0415 - the grammar takes half a second to load
+    from joinery.cli.sql_query import Said, query_file_of  # noqa: PLC0415 - the grammar takes half a second to load
 
-    with query_file_of(sql or "", source or (), time or (), unit, out) as made:
+    with query_file_of(Said(sql or "", source or (), time or (), unit, lateness or (), out)) as made:
         _run(made, how)
 
 
@@ -190,5 +193,7 @@ def _tell(told: dict[str, Any], screen: Screen, *, as_json: bool) -> None:
         screen.complain(head)
     for line in rest:
         screen.say(line)
+    if (warning := summary.late_warning(told)) is not None:
+        screen.complain(warning)
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))
