@@ -13,10 +13,11 @@ import typer
 from joinery.adapters.tuning import settle
 from joinery.cli import summary
 from joinery.cli.checking import recording_folder, verify_output
+from joinery.cli.claims import claimed
 from joinery.cli.complaining import complaining
 from joinery.cli.dashboards import USUAL
 from joinery.cli.local import LocalRun
-from joinery.cli.query_file import name_of, read_query, replaced
+from joinery.cli.query_file import name_of, outputs, read_query, replaced
 from joinery.cli.running import addresses, check_port
 from joinery.cli.screen import Screen
 from joinery.cli.spark_run import is_for_spark, run_on_spark
@@ -123,9 +124,14 @@ class _How:
 
 
 def _run(query: Path, how: _How) -> None:
-    port, verify, record, as_json, quiet, no_clobber, state, dashboard, engine = astuple(how)
     spec = read_query(query)
-    check_port(port)
+    check_port(how.port)
+    with claimed(outputs(spec, query.parent), name_of(query)):
+        _run_alone(query, spec, how)
+
+
+def _run_alone(query: Path, spec: JoinQuerySpec, how: _How) -> None:
+    port, verify, record, as_json, quiet, no_clobber, state, dashboard, engine = astuple(how)
     there = replaced(spec, query.parent)
     if there and no_clobber:
         names = ", ".join(there)

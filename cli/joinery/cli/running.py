@@ -52,7 +52,7 @@ class Announcement:
         """Write the file; where that is not possible the address must be given instead."""
         name = JoinQuery.parse_yaml(self._query.read_text()).metadata.name
         running = Running(name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
-        path = _folder() / f"{quote(name, safe='')}-{running.pid}.json"
+        path = folder() / f"{quote(name, safe='')}-{running.pid}.json"
         with suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_text(json.dumps(asdict(running)))
@@ -83,18 +83,35 @@ def running_of(query_or_address: str) -> Running | None:
             return None
     if len(matching) == 1:
         return matching[0]
-    there = ", ".join(f"{one.name} at {one.gateway}" for one in found) or "none"
-    wrong = "more than one running query" if matching else "no running query"
+    there = ", ".join(f"{one.name} at {one.gateway}" for one in matching or found) or "none"
+    if matching:
+        raise UserMustAct(
+            f"found {len(matching)} running queries {query_or_address!r} on this machine ({there}), wanted one; "
+            "name it by its HOST:PORT"
+        )
     raise UserMustAct(
-        f"found {wrong} {query_or_address!r} on this machine (running: {there}), wanted one; "
+        f"found no running query {query_or_address!r} on this machine (running: {there}), wanted one; "
         "start it with joinery run, or give HOST:PORT"
+    )
+
+
+def running_at(address: str) -> Running:
+    """The run on this machine whose gateway is there."""
+    host, _, port = address.rpartition(":")
+    wanted = f"127.0.0.1:{port}" if host in ("localhost", "") else address
+    for one in all_running():
+        if one.gateway == wanted:
+            return one
+    there = ", ".join(f"{one.name} at {one.gateway}" for one in all_running()) or "none"
+    raise UserMustAct(
+        f"found no run of this machine at {address} (running: {there}), wanted one; a run is stopped where it runs"
     )
 
 
 def all_running() -> list[Running]:
     """The queries of this user that run on this machine now."""
     found = []
-    for path in sorted(_folder().glob("*.json")):
+    for path in sorted(folder().glob("*.json")):
         try:
             one = Running(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
@@ -115,7 +132,8 @@ def check_port(port: int) -> None:
             raise UserMustAct(message) from error
 
 
-def _folder() -> Path:
+def folder() -> Path:
+    """Where runs of this user tell of themselves."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     return Path(base) / "joinery" if base else Path(tempfile.gettempdir()) / f"joinery-{os.getuid()}"
 
