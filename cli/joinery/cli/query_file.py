@@ -1,6 +1,7 @@
 """A query file that can run here, or every complaint, before any process starts."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from joinery.adapters.sinks.opening import open_sinks
 from joinery.adapters.sources.opening import reader_of
@@ -45,6 +46,31 @@ def late_outputs(spec: JoinQuerySpec, folder: Path) -> list[tuple[str, Path]]:
         return []
     path = folder / spec.late.sink.file.path
     return [(stream.name, path.with_name(f"{path.stem}-{stream.name}{path.suffix}")) for stream in spec.streams]
+
+
+def check_places(spec: JoinQuerySpec, folder: Path) -> None:
+    """Every file can be written where it shall be, found out by making something there: before the first row comes."""
+    files = [(f"spec.sinks[{place}].file.path", one.file) for place, one in enumerate(spec.sinks)]
+    files += [("spec.late.sink.file.path", spec.late.sink.file)] if spec.late is not None else []
+    wrong = []
+    for field, file in files:
+        if file is not None and (why := _not_writable((folder / file.path).parent)) is not None:
+            remedy = "name another place, or change who may write there"
+            wrong.append(Complaint(field, f"{file.path}, for which {why}", "a place to write", remedy))
+    if wrong:
+        raise BadSpec(wrong)
+
+
+def _not_writable(folder: Path) -> str | None:
+    """Why nothing can be made in a folder, or in the first above it that is there; None: it can."""
+    there = next(one for one in (folder, *folder.resolve().parents) if one.exists())
+    if not there.is_dir():
+        return f"{there} is no folder"
+    try:
+        with TemporaryDirectory(prefix=".joinery-", dir=there):
+            return None
+    except OSError as error:
+        return f"nothing can be made in {there} ({error.strerror})"
 
 
 def replaced(spec: JoinQuerySpec, folder: Path) -> list[str]:

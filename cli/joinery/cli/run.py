@@ -17,7 +17,7 @@ from joinery.cli.claims import claimed
 from joinery.cli.complaining import complaining
 from joinery.cli.dashboards import USUAL
 from joinery.cli.local import LocalRun
-from joinery.cli.query_file import name_of, outputs, read_query, replaced
+from joinery.cli.query_file import check_places, name_of, outputs, read_query, replaced
 from joinery.cli.running import addresses, check_port
 from joinery.cli.screen import Screen
 from joinery.cli.spark_run import is_for_spark, run_on_spark
@@ -126,6 +126,7 @@ class _How:
 def _run(query: Path, how: _How) -> None:
     spec = read_query(query)
     check_port(how.port)
+    check_places(spec, query.parent)
     with claimed(outputs(spec, query.parent), name_of(query)):
         _run_alone(query, spec, how)
 
