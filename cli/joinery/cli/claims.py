@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
-from joinery.cli.running import folder
+from joinery.cli.running import made_folder
 from joinery.model.errors import UserMustAct
 
 
@@ -29,9 +29,7 @@ def claimed(outputs: Sequence[Path], name: str) -> Iterator[None]:
 def _claim(path: Path, name: str, held: ExitStack) -> None:
     """Until the stack is closed; where there is no place for locks nothing can be said."""
     with suppress(OSError):
-        locks = folder() / "outputs"
-        locks.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place = locks / f"{sha256(os.fsencode(path)).hexdigest()[:24]}.lock"
+        place = made_folder() / f"{sha256(os.fsencode(path)).hexdigest()[:24]}.lock"
         lock = _locked(place, path)
         held.callback(_let_go, place, lock)
         lock.truncate(0)

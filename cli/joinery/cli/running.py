@@ -7,6 +7,7 @@ file whose process is gone is no query.
 import json
 import os
 import socket
+import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -54,7 +55,7 @@ class Announcement:
         running = Running(name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
         path = folder() / f"{quote(name, safe='')}-{running.pid}.json"
         with suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made_folder()
             path.write_text(json.dumps(asdict(running)))
             self._path = path
 
@@ -136,6 +137,16 @@ def folder() -> Path:
     """Where runs of this user tell of themselves."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     return Path(base) / "joinery" if base else Path(tempfile.gettempdir()) / f"joinery-{os.getuid()}"
+
+
+def made_folder() -> Path:
+    """The folder, which is there now; `PermissionError` if others could put something into it."""
+    made = folder()
+    made.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = made.stat()
+    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{made} is not this user's alone")
+    return made
 
 
 def addresses(spec: JoinQuerySpec, query: Path, gateway: str, dashboard: str = "") -> str:

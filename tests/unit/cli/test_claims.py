@@ -25,9 +25,9 @@ def test_a_file_that_another_run_writes_is_refused_by_the_name_of_that_run(tmp_p
 
 def test_a_run_leaves_no_lock_behind_and_one_that_was_left_is_none(tmp_path: Path) -> None:
     with claimed([tmp_path / "out.csv"], "orders"):
-        (lock,) = (folder() / "outputs").iterdir()
+        (lock,) = folder().iterdir()
         left = lock.read_bytes()
-    assert [] == list((folder() / "outputs").iterdir())
+    assert [] == list(folder().iterdir())
     lock.write_bytes(left)  # as of a run that was killed
     with claimed([tmp_path / "out.csv"], "orders"):
         pass
