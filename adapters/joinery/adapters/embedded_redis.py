@@ -154,6 +154,11 @@ class EmbeddedRedis:
         return self._durability == "wal"
 
     @property
+    def scratch(self) -> Path | None:
+        """What it has outside a given directory; None: it does not run."""
+        return self._scratch
+
+    @property
     def is_running(self) -> bool:
         return self._watcher is not None and self._watcher.poll() is None
 

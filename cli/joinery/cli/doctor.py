@@ -16,6 +16,9 @@ import typer
 
 DOCTOR_HELP = """Look at this machine: what works here, what is missing, and how to get it.
 
+What runs have left that were killed (kill -9) is removed: temporary folders,
+parts of outputs. joinery run does that, too.
+
 \b
   joinery doctor           all of it
   joinery doctor --quick   without starting an embedded Redis
@@ -66,6 +69,7 @@ def findings(*, quick: bool = False) -> Iterator[Finding]:
     yield _machine()
     yield _room()
     yield _files()
+    yield _leftovers()
     if not quick:
         yield _redis()
     yield from (_program(*one) for one in _PROGRAMS)
@@ -116,6 +120,13 @@ def _files() -> Finding:
     if soft < 256:
         return Finding("open files", Verdict.BROKEN, f"at most {soft}", "ulimit -n 1024")
     return Finding("open files", Verdict.GOOD, f"at most {soft}")
+
+
+def _leftovers() -> Finding:
+    from joinery.cli.leftovers import sweep  # noqa: PLC0415 - what it needs may not be installed
+
+    removed = ", ".join(str(path) for path in sweep())
+    return Finding("killed runs", Verdict.GOOD, f"removed what they left: {removed}" if removed else "left nothing")
 
 
 def _redis() -> Finding:

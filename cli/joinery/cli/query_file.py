@@ -11,9 +11,12 @@ from joinery.model.errors import BadSpec, Complaint, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 
 
-def read_query(path: Path) -> JoinQuerySpec:
-    """The spec of a query file that can run here: its inputs are there, and its outputs replace none of them."""
-    spec = parse(path)
+def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
+    """The spec of a query file that can run here: its inputs are there, and its outputs replace none of them.
+
+    `text`: what somebody has read from the file; it is not read again.
+    """
+    spec = JoinQuery.parse_yaml(text_of(path) if text is None else text).spec
     plan = JoinPlan.of(spec)
     complaints = [*_complain_of_sinks(spec, path.parent), *_complain_of_sources(spec, plan, path.parent)]
     if complaints:
@@ -26,12 +29,16 @@ def read_query(path: Path) -> JoinQuerySpec:
 
 def parse(path: Path) -> JoinQuerySpec:
     """The spec, checked."""
+    return JoinQuery.parse_yaml(text_of(path)).spec
+
+
+def text_of(path: Path) -> str:
+    """What a query file says now."""
     try:
-        text = path.read_text()
+        return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no text"
         raise UserMustAct(f"{path}: found {reason}, wanted a query file; check the path") from error
-    return JoinQuery.parse_yaml(text).spec
 
 
 def outputs(spec: JoinQuerySpec, folder: Path) -> list[Path]:
@@ -110,6 +117,6 @@ def _complain_of_sources(spec: JoinQuerySpec, plan: JoinPlan, folder: Path) -> l
     return wrong
 
 
-def name_of(path: Path) -> str:
-    """The name that the query gives itself."""
-    return JoinQuery.parse_yaml(path.read_text()).metadata.name
+def name_of(text: str) -> str:
+    """The name that a query gives itself."""
+    return JoinQuery.parse_yaml(text).metadata.name

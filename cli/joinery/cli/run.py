@@ -16,8 +16,9 @@ from joinery.cli.checking import recording_folder, verify_output
 from joinery.cli.claims import claimed
 from joinery.cli.complaining import complaining
 from joinery.cli.dashboards import USUAL
+from joinery.cli.leftovers import sweep
 from joinery.cli.local import LocalRun
-from joinery.cli.query_file import check_places, name_of, outputs, read_query, replaced
+from joinery.cli.query_file import check_places, name_of, outputs, read_query, replaced, text_of
 from joinery.cli.running import addresses, check_port
 from joinery.cli.screen import Screen
 from joinery.cli.spark_run import is_for_spark, run_on_spark
@@ -124,14 +125,16 @@ class _How:
 
 
 def _run(query: Path, how: _How) -> None:
-    spec = read_query(query)
+    text = text_of(query)  # once: whoever edits the file from now on edits the next run
+    spec = read_query(query, text)
     check_port(how.port)
     check_places(spec, query.parent)
-    with claimed(outputs(spec, query.parent), name_of(query)):
-        _run_alone(query, spec, how)
+    sweep()
+    with claimed(outputs(spec, query.parent), name_of(text)):
+        _run_alone(query, text, spec, how)
 
 
-def _run_alone(query: Path, spec: JoinQuerySpec, how: _How) -> None:
+def _run_alone(query: Path, text: str, spec: JoinQuerySpec, how: _How) -> None:
     port, verify, record, as_json, quiet, no_clobber, state, dashboard, engine = astuple(how)
     there = replaced(spec, query.parent)
     if there and no_clobber:
@@ -145,7 +148,11 @@ def _run_alone(query: Path, spec: JoinQuerySpec, how: _How) -> None:
         run_on_spark(query, spec, as_json=as_json, quiet=quiet)
         return
     with recording_folder(record, verify=verify) as folder:
-        told = _run_to_the_end(query, spec, screen, port, folder, _state(state, spec), dashboard)
+        running = LocalRun(
+            query.resolve(), spec, text=text, name=name_of(text), port=port, record=folder, state=_state(state, spec),
+            dashboard=dashboard,
+        )  # fmt: skip
+        told = _run_to_the_end(running, query.parent, screen)
         _tell(told, screen, as_json=as_json)
         if told["state"] != "done":
             raise typer.Exit(1)
@@ -161,23 +168,18 @@ def _state(state: Path | None, spec: JoinQuerySpec) -> Path | None:
     return None if state is None else state.resolve()
 
 
-def _run_to_the_end(
-    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None, state: Path | None, dashboard: str
-) -> dict[str, Any]:
+def _run_to_the_end(running: LocalRun, folder: Path, screen: Screen) -> dict[str, Any]:
     """Until it has ended, failed, or somebody stops it; what it came to."""
-    running = LocalRun(
-        query.resolve(), spec, port=port, record=record, name=name_of(query), state=state, dashboard=dashboard
-    )
     ended, failed = False, None
     settle()
     with _stopped_by_signals(running), running, screen:
-        screen.say(addresses(spec, query, running.gateway, running.dashboard))
+        screen.say(addresses(running.spec, running.query, running.gateway, running.dashboard))
         ended = running.wait(lambda one: screen.show(one.progress))
         failed = running.failed
     screen.show(running.progress)
     decision = running.operator.last_decision
     return summary.as_json(
-        running.progress, query.parent, decision, seconds=screen.seconds, ended=ended, failed=failed
+        running.progress, folder, decision, seconds=screen.seconds, ended=ended, failed=failed
     )  # fmt: skip
 
 

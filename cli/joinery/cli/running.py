@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from joinery.model.errors import UserMustAct
-from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.model.spec import JoinQuerySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +44,25 @@ class Running:
 class Announcement:
     """Other commands find the query between `begin` and `end`."""
 
-    def __init__(self, query: Path, gateway: str, collector: str) -> None:
-        self._query, self._addresses = query, (gateway, collector)
-        self._path: Path | None = None
+    def __init__(self, query: Path, name: str, gateway: str, collector: str) -> None:
+        self._query, self._name, self._addresses = query, name, (gateway, collector)
+        self.path: Path | None = None
+        """The file, while it is there."""
         self.dashboard = ""
 
     def begin(self) -> None:
         """Write the file; where that is not possible the address must be given instead."""
-        name = JoinQuery.parse_yaml(self._query.read_text()).metadata.name
-        running = Running(name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
-        path = folder() / f"{quote(name, safe='')}-{running.pid}.json"
+        running = Running(self._name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
         with suppress(OSError):
-            made_folder()
+            path = made_folder() / f"{quote(self._name, safe='')}-{running.pid}.json"
             path.write_text(json.dumps(asdict(running)))
-            self._path = path
+            self.path = path
 
     def end(self) -> None:
         """Take the file away."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-            self._path = None
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+            self.path = None
 
 
 def gateway_of(query_or_address: str) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from pyarrow import csv, json, parquet
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from joinery.cli.leftovers import scratch
 from joinery.cli.sql_words import in_words_of_sql
 from joinery.model.complaints import did_you_mean
 from joinery.model.errors import BadExpression, UserMustAct
@@ -58,8 +58,8 @@ def query_file_of(said: Said) -> Iterator[Path]:
         "metadata": {"name": "sql"},
         "spec": {"streams": streams, "sql": said.sql, "sinks": [sink]},
     }
-    with TemporaryDirectory(prefix="joinery-sql-") as folder, in_words_of_sql(names):
-        path = Path(folder) / "query.yaml"
+    with scratch("sql") as folder, in_words_of_sql(names):
+        path = folder / "query.yaml"
         path.write_text(yaml.safe_dump(query, sort_keys=False, allow_unicode=True))
         yield path
 
