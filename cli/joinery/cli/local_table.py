@@ -9,6 +9,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from joinery.adapters.extras import how_to_get
 from joinery.adapters.settings import free_port
 from joinery.cli.leftovers import keep, let_go
 from joinery.model.errors import UserMustAct
@@ -35,7 +36,7 @@ class LocalTable:
     def words(self, query: list[str]) -> list[str]:
         """The flags of the lookup application, with those for the query; refused if this machine has no Spark."""
         if find_spec("pyspark") is None:
-            raise UserMustAct("found no PySpark, wanted it for a stored table; pip install 'joinery[spark]'")
+            raise UserMustAct(f"found no PySpark, wanted it for a stored table; {how_to_get('spark')}")
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
             raise UserMustAct("found no Java, wanted 17 or newer for a stored table; install a JRE, or set JAVA_HOME")
         if self._folder is None:

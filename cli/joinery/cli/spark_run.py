@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from joinery.adapters.extras import how_to_get
 from joinery.cli.summary import late_warning
 from joinery.cli.words import counted, number
 from joinery.model.errors import UserMustAct
@@ -33,7 +34,7 @@ def run_on_spark(query: Path, spec: JoinQuerySpec, *, as_json: bool, quiet: bool
     try:
         from joinery.spark import engine, fitness, session  # noqa: PLC0415 - Spark is an extra
     except ImportError as error:
-        raise UserMustAct(f"found no PySpark ({error}), wanted it; pip install 'joinery[spark]'") from error
+        raise UserMustAct(f"found no PySpark ({error}), wanted it; {how_to_get('spark')}") from error
     fitness.check(spec)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with session.local("joinery run") as spark:
