@@ -163,12 +163,6 @@ def test_a_sink_that_would_replace_a_source_is_refused(tmp_path: Path) -> None:
     assert (2, True) == (done.returncode, "a.parquet, a source" in done.stderr)
 
 
-def test_a_sink_that_cannot_be_written_says_why(tmp_path: Path) -> None:
-    write_input(tmp_path)
-    done = joinery("run", str(write_query(tmp_path, "inner", sinks=[{"file": {"path": "a.parquet/out.csv"}}])))
-    assert (1, True) == (done.returncode, "Not a directory" in done.stderr)
-
-
 def test_without_a_word_about_durability_the_log_is_on_disk(tmp_path: Path) -> None:
     write_input(tmp_path)
     done = called("run", str(write_query(tmp_path, "inner", checkpoint={"interval": "200ms"})))
