@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from docs._site.sequences import SEQUENCES, drawn
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = (".", "docs", "docs/adr", "examples/*", "*")
 DOCUMENTS = sorted({path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md")})
@@ -44,6 +46,18 @@ def test_the_drawings_are_those_of_their_script() -> None:
     for name, made in drawings.items():
         assert str(made()) == (ROOT / f"docs/images/{name}.svg").read_text(), "run: python docs/_site/drawings.py"
         assert f"(images/{name}.svg)" in page
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_the_drawings_of_the_protocol_are_those_of_their_script(name: str) -> None:
+    made = str(drawn(*SEQUENCES[name]))
+    assert made == (ROOT / f"docs/images/{name}.svg").read_text(), "run: python -m docs._site.sequences"
+    assert f"(images/{name}.svg)" in (ROOT / "docs/protocol.md").read_text()
+
+
+def test_no_page_has_a_diagram_that_the_site_would_show_as_text() -> None:
+    """The site takes nothing from elsewhere, and has no program that draws."""
+    assert [] == [str(path) for path in DOCUMENTS if "```mermaid" in path.read_text()]
 
 
 def test_every_alert_of_the_chart_has_its_page_in_the_runbook() -> None:

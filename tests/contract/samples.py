@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from joinery.join.results import Kind, ResultPart
 from joinery.join.state import Increment
-from joinery.machine.log import Head, LoggedBatch, ProducerJoined, Record, Session
+from joinery.machine.log import Head, LoggedBatch, ProducerForgotten, ProducerJoined, Record, Session
 from joinery.machine.ports import Commit, Receipt
 from joinery.machine.totals import Totals
 from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term, WorkerId
@@ -31,7 +31,8 @@ def rows(*values: int) -> pa.RecordBatch:
 def record(term: int, *values: int) -> Record:
     late = np.array([value % 2 == 0 for value in values])
     batch = LoggedBatch(0, PRODUCER, 1, 4, 5, 77, 10, 20, late, rows(*values))
-    return Record(Term(term), (batch,), (3, 4), (ProducerJoined(0, PRODUCER, 1),))
+    entries = (ProducerJoined(0, PRODUCER, 1), ProducerForgotten(0, ProducerId("unnamed-1")))
+    return Record(Term(term), (batch,), (3, 4), entries)
 
 
 def record_seen(kept: Record) -> object:

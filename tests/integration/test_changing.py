@@ -239,3 +239,21 @@ def test_a_run_is_stopped_at_once_by_its_file(tmp_path: Path) -> None:
     assert 1 == run.wait(30)
     nobody = joinery("stop", str(query))
     assert (2, True) == (nobody.returncode, b"found no running query" in nobody.stderr)
+
+
+def test_a_second_run_that_would_write_the_same_file_is_refused_and_the_first_is_stopped_by_its_address(
+    tmp_path: Path,
+) -> None:
+    query = write_query(tmp_path, sinks=FILE)
+    run = subprocess.Popen(command("run", str(query), "--quiet"))  # noqa: S603 - our own command
+    until(lambda: any(one.file == str(query) for one in all_running()), "the run")
+    first = next(one for one in all_running() if one.file == str(query))
+    second = joinery("run", str(query))
+    assert 2 == second.returncode
+    said = f"found a run of {first.name} (process {run.pid}), which writes {tmp_path / 'out.parquet'}"
+    assert said in second.stderr.decode()
+    stopped = joinery("stop", first.gateway.replace("127.0.0.1", "localhost"), "--wait", "60")
+    assert (0, f"{first.name} has ended\n") == (stopped.returncode, stopped.stdout.decode()), stopped.stderr
+    assert 1 == run.wait(30)
+    nobody = joinery("stop", first.gateway)
+    assert (2, True) == (nobody.returncode, b"found no run of this machine at" in nobody.stderr)

@@ -267,6 +267,16 @@ def test_bad_frames_are_refused_before_anything_is_sent(query: LocalRun) -> None
         assert truth(A, B) == counted(list(client.results()))
 
 
+def test_no_stream_waits_for_a_client_whose_push_was_refused(query: LocalRun) -> None:
+    with connect(query.gateway) as client, pytest.raises(BadBatch):
+        client.producer("a").push({"k": [1]})
+    with connect(query.gateway) as client:
+        client.push("a", A, end=True)
+        client.push("b", B, end=True)
+        assert truth(A, B) == counted(list(client.results()))
+    assert query.wait(lambda _: None), query.failed
+
+
 def test_a_name_that_another_takes_over_is_refused_with_the_reason(shared: LocalRun) -> None:
     with connect(shared.gateway) as client:
         older, newer = client.producer("a", "twice"), client.producer("a", "twice")

@@ -177,7 +177,7 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, scratch: Path) -
 
 def test_a_missing_server_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(UserMustAct, match=r"install joinery\[embedded\]"):
+    with pytest.raises(UserMustAct, match=r"joinery\[embedded\]"):
         EmbeddedRedis().start()
 
 

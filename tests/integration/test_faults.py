@@ -193,12 +193,12 @@ def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room_again(folder
     assert [] == run.left_behind([])
 
 
-def test_a_sink_that_nobody_can_write_ends_the_run_with_the_reason(folder: Path) -> None:
+def test_a_sink_that_nobody_can_write_is_refused_with_the_reason_and_nothing_is_left(folder: Path) -> None:
     write_files(folder)
     write_query(folder, sinks=[{"file": {"path": "/proc/joinery/out.csv"}}])
     run = Running(folder)
     check_that_nothing_is_left(run, [])
-    assert 1 == run.process.returncode
+    assert 2 == run.process.returncode
     assert "/proc/joinery" in run.said
     assert "wanted a place to write" in run.said
 

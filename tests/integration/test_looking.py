@@ -124,7 +124,7 @@ def repeated(record: Path) -> None:
 def logged(log: Path, query: Path) -> None:
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {"gateway", "collector", "worker"} <= {one["component"] for one in lines}
-    assert {name_of(query)} == {one["query"] for one in lines}
+    assert {name_of(query.read_text())} == {one["query"] for one in lines}
     opened = [one for one in lines if one.get("event") == "Opened" and one["component"] == "gateway"]
     assert [1] == [one["term"] for one in opened]
     assert {"worker-0"} == {one["worker"] for one in lines if one["component"] == "worker"}

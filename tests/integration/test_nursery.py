@@ -66,6 +66,30 @@ def test_one_that_dies_takes_all_with_it_and_the_next_process_is_of_another(tmp_
     assert first.pid != nursery().pid
 
 
+def test_one_that_stands_still_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    first = nursery()
+    born = start("joinery.worker", ["--query", str(tmp_path / "pipe"), "--name", "worker-7"], os.environ)
+    until(lambda: "worker-7" in words_of(born.pid), "its own words")
+    os.kill(first.pid, signal.SIGSTOP)
+    born.send(signal.SIGKILL)
+    assert -signal.SIGTERM == born.wait(20)
+    assert 0 == start("joinery.worker", ["--help"], os.environ).wait(60)
+    assert first.pid != nursery().pid
+
+
+def test_a_run_whose_nursery_stands_still_is_stopped_by_a_signal_and_leaves_nothing(folder: Path) -> None:
+    write_files(folder)
+    write_query(folder)
+    run = Running(folder)
+    until(run.has_parts, "results")
+    ports = run.ports()
+    run.kill("nursery", signal.SIGSTOP)
+    run.process.send_signal(signal.SIGINT)
+    assert 1 == run.ends(), run.said
+    assert [] == run.left_behind(ports)
+
+
 def test_a_start_that_was_interrupted_does_not_answer_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     home = nursery()
 

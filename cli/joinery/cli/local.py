@@ -4,12 +4,15 @@ The same processes run as pods in a cluster. Here the runner plays Kubernetes: i
 (`children`), and starts or takes away workers as the operator's machine says. It ends when the gateway says that the
 query has ended. What is safe on disk (`durability: wal`) survives every one of them; with `memory` the log goes with
 the gateway, so its death is the end of the run.
+
+The query file is read once. Its processes get a copy of that text, also those that are started later: whoever edits the
+file meanwhile edits the next run.
 """
 
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,19 +20,21 @@ from joinery.adapters.conversations import controlling
 from joinery.adapters.dashboard import Change
 from joinery.adapters.dashboard.frames import in_words
 from joinery.adapters.process import Process
-from joinery.adapters.recording import forget_recording
+from joinery.adapters.recording import RESULTS, forget_recording
 from joinery.adapters.scaling_record import DecisionTeller, forget_scaling
 from joinery.adapters.settings import REDIS_URL, free_port
 from joinery.adapters.sinks import open_sinks
 from joinery.adapters.sinks.file_sink import FileSink
+from joinery.adapters.sinks.part_files import parts_of
 from joinery.adapters.tracing import tracer
 from joinery.cli.children import MOST_CRASHES, SOON_S, Children
 from joinery.cli.dashboards import OFF, LocalDashboard
+from joinery.cli.leftovers import keep, let_go, scratch
 from joinery.cli.local_redis import LocalRedis
 from joinery.cli.local_table import LocalTable
 from joinery.cli.nursery import nursery
 from joinery.cli.progress import Progress
-from joinery.cli.query_file import outputs
+from joinery.cli.query_file import name_of, outputs, text_of
 from joinery.cli.running import Announcement
 from joinery.cli.words import counted
 from joinery.join.plan import JoinPlan
@@ -61,8 +66,15 @@ class LocalRun:
         name: str = "",
         state: Path | None = None,
         dashboard: str = OFF,
+        text: str | None = None,
     ) -> None:
         self.query, self.spec = query, spec
+        self._text = text_of(query) if text is None else text
+        """What the file said when the spec was read from it."""
+        self._held = ExitStack()
+        self._query_flags: list[str] = []
+        self._belongings: list[Path] = []
+        """What somebody must take away if this process is killed."""
         self.progress = Progress(name or query.stem, spec)
         self._record = record
         """Folder in which the input is recorded for `joinery verify`; None: it is not."""
@@ -75,8 +87,8 @@ class LocalRun:
         self._redis = LocalRedis(spec.redis.url, query.stem, spec.checkpoint.durability, state)
         self._keeps_state = state is not None
         self._gateway, self._collector = (f"127.0.0.1:{at or free_port()}" for at in (port, 0))
-        self._lookup = LocalTable(query, spec, record, state)
-        self._announcement = Announcement(query, self._gateway, self._collector)
+        self._lookup = LocalTable(spec, record, state)
+        self._announcement = Announcement(query, name_of(self._text), self._gateway, self._collector)
         self._stopping = threading.Event()
         self._older = {path: _stamp(path) for path in outputs(spec, query.parent)}
         """Outputs of an earlier run."""
@@ -97,7 +109,9 @@ class LocalRun:
     def __enter__(self) -> "LocalRun":
         nursery()  # it loads while Redis starts
         try:
+            self._hand_out()
             self._redis.start()
+            self._write_down([*self._redis.scratch, *self._parts()])
             self._children.environment[REDIS_URL] = self._redis.url
             if self._redis.goes_on:
                 self.progress.say("there is a log already: the query goes on where it was stopped")
@@ -109,8 +123,9 @@ class LocalRun:
                 self._dashboard = LocalDashboard(self, self._dashboard_at)
                 self.dashboard = self._announcement.dashboard = self._dashboard.url
             self._announcement.begin()
+            self._write_down([self._announcement.path] if self._announcement.path is not None else [])
             if self._lookup.is_needed:
-                self._children.start("lookup", self._lookup.module, self._lookup.words())
+                self._children.start("lookup", self._lookup.module, self._lookup.words(self._query_flags))
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
             self._scale(self._wanted)
@@ -119,6 +134,24 @@ class LocalRun:
             self.close()
             raise
         return self
+
+    def _hand_out(self) -> None:
+        """The query as it was read, for every process."""
+        copy = self._held.enter_context(scratch("run")) / "query.yaml"
+        copy.write_text(self._text)
+        self._query_flags = ["--query", str(self.query), "--as-read", str(copy)]
+
+    def _write_down(self, paths: list[Path]) -> None:
+        keep(*paths)
+        self._belongings += paths
+
+    def _parts(self) -> list[Path]:
+        """What is half-written while it runs, and of no use to anybody if it is not to go on."""
+        if self._keeps_state or self._redis.run is None:
+            return []
+        files = outputs(self.spec, self.query.parent)
+        files += [self._record / RESULTS] if self._record is not None else []
+        return [part for path in files for part in parts_of(path, self._redis.run)]
 
     def _check_file(self) -> None:
         """A file that was edited since the query began: what it asks for may be another query."""
@@ -199,7 +232,7 @@ class LocalRun:
 
     def _start(self, role: str, name: str, *flags: str) -> None:
         recording = [] if self._record is None else ["--record", str(self._record)]
-        words = ["--query", str(self.query), "--name", name, "--keys", self._redis.keys, *flags, *recording]
+        words = [*self._query_flags, "--name", name, "--keys", self._redis.keys, *flags, *recording]
         words += self._lookup.flags
         self._children.start(name, f"joinery.{role}", words)
 
@@ -306,6 +339,8 @@ class LocalRun:
         self._redis.stop(ended=self._ended)
         self._lookup.close(ended=self._ended)
         self._announcement.end()
+        self._held.close()
+        let_go(*self._belongings)
 
     def _discard(self) -> None:
         """A run that did not end leaves nothing half-written beside its outputs; if it was as good as over, it says so.

@@ -48,6 +48,11 @@ class LocalRedis:
         return {} if self._own is None else self._own.pids
 
     @property
+    def scratch(self) -> list[Path]:
+        """What our own has beside the state."""
+        return [] if self._own is None or self._own.scratch is None else [self._own.scratch]
+
+    @property
     def has_died(self) -> bool:
         """Whether our own is no more."""
         return self._own is not None and not self._own.is_running

@@ -9,7 +9,9 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from joinery.adapters.extras import how_to_get
 from joinery.adapters.settings import free_port
+from joinery.cli.leftovers import keep, let_go
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
 
@@ -20,8 +22,8 @@ class LocalTable:
     module = "joinery.spark.lookup"
     """What runs as the lookup application."""
 
-    def __init__(self, query: Path, spec: JoinQuerySpec, record: Path | None, state: Path | None) -> None:
-        self._query, self._record, self._state = query, record, state
+    def __init__(self, spec: JoinQuerySpec, record: Path | None, state: Path | None) -> None:
+        self._record, self._state = record, state
         self.is_needed = spec.table is not None
         self._address = f"127.0.0.1:{free_port()}" if self.is_needed else ""
         self._folder: Path | None = None
@@ -31,20 +33,22 @@ class LocalTable:
         """What the other processes are told."""
         return ["--lookup", self._address] if self.is_needed else []
 
-    def words(self) -> list[str]:
-        """The flags of the lookup application; refused if this machine has no Spark."""
+    def words(self, query: list[str]) -> list[str]:
+        """The flags of the lookup application, with those for the query; refused if this machine has no Spark."""
         if find_spec("pyspark") is None:
-            raise UserMustAct("found no PySpark, wanted it for a stored table; pip install 'joinery[spark]'")
+            raise UserMustAct(f"found no PySpark, wanted it for a stored table; {how_to_get('spark')}")
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
             raise UserMustAct("found no Java, wanted 17 or newer for a stored table; install a JRE, or set JAVA_HOME")
         if self._folder is None:
             made = tempfile.mkdtemp(prefix="joinery-segments-") if self._state is None else self._state / "segments"
             self._folder = Path(made)
+            if self._state is None:
+                keep(self._folder)
         recording = [] if self._record is None else ["--record", str(self._record)]
-        words = ["--query", str(self._query), "--listen", self._address, "--segments", str(self._folder)]
-        return [*words, *recording]
+        return [*query, "--listen", self._address, "--segments", str(self._folder), *recording]
 
     def close(self, *, ended: bool) -> None:
         """The segments are of no use any more, unless the run is to go on."""
         if self._folder is not None and (ended or self._state is None):
             shutil.rmtree(self._folder, ignore_errors=True)
+            let_go(self._folder)

@@ -9,6 +9,8 @@ Rule 1: there is one nursery per process that starts others, whatever number of 
         another one.
 Rule 2: what it starts is as if it had been started by `python -m MODULE`: a session of its own, the owner's
         output and folder and environment as they are at that moment, its own words in the list of processes.
+Rule 3: nobody waits for ever for one that stands still (SIGSTOP): who of its children has ended is seen without it, and
+        when a process is asked of it, it is killed, as if it had died.
 """
 
 import atexit
@@ -35,6 +37,8 @@ from joinery.model.errors import TryAgain, UserMustAct
 ROLES: Final = ("gateway", "collector", "worker")
 _LOOK_S: Final = 0.2
 _CLOSE_S: Final = 5.0
+_STILL_S: Final = 5.0
+"""How long a nursery that was asked for a process may stand still."""
 _POLL_S: Final = 0.01
 _LARGEST: Final = 1 << 17
 """Bytes of a request: words and environment."""
@@ -100,7 +104,14 @@ class Nursery:
                 socket.send_fds(self._line, [data], [1, 2])
             except OSError:
                 self._lose()
+            still_s = 0.0
             while not self.is_gone:
+                if not select.select([self._line], [], [], _LOOK_S)[0]:
+                    still_s = still_s + _LOOK_S if _state(self.pid) in _STILL else 0.0
+                    if still_s > _STILL_S:  # rule 3
+                        self._process.kill()
+                        self._lose()
+                    continue
                 said = self._hear()
                 if said is not None and said["number"] == self._asked:
                     return self._took(said)
@@ -118,6 +129,8 @@ class Nursery:
         with self._lock, suppress(BlockingIOError):
             while not self.is_gone:
                 self._hear(socket.MSG_DONTWAIT)
+        if pid not in self._codes and _state(self.pid) in _STILL and _state(pid) in _OVER:
+            return -signal.SIGTERM  # rule 3; nobody can say how it ended
         return self._codes.get(pid)
 
     def close(self) -> None:
@@ -156,6 +169,19 @@ class Nursery:
         """It has died: the kernel has sent a signal to everybody that it started."""
         self.is_gone = True
         self._codes.update(dict.fromkeys(self._there, -signal.SIGTERM))
+
+
+_STILL: Final = "Tt"
+_OVER: Final = "ZX"
+
+
+def _state(pid: int) -> str:
+    """The letter that the kernel has for what a process does; X: it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as found:
+            return found.read().rpartition(b")")[2].split()[0].decode()
+    except OSError:
+        return "X"
 
 
 _ours: list[Nursery] = []

@@ -1,6 +1,7 @@
 """A query file that can run here, or every complaint, before any process starts."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from joinery.adapters.sinks.opening import open_sinks
 from joinery.adapters.sources.opening import reader_of
@@ -10,9 +11,12 @@ from joinery.model.errors import BadSpec, Complaint, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 
 
-def read_query(path: Path) -> JoinQuerySpec:
-    """The spec of a query file that can run here: its inputs are there, and its outputs replace none of them."""
-    spec = parse(path)
+def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
+    """The spec of a query file that can run here: its inputs are there, and its outputs replace none of them.
+
+    `text`: what somebody has read from the file; it is not read again.
+    """
+    spec = JoinQuery.parse_yaml(text_of(path) if text is None else text).spec
     plan = JoinPlan.of(spec)
     complaints = [*_complain_of_sinks(spec, path.parent), *_complain_of_sources(spec, plan, path.parent)]
     if complaints:
@@ -25,12 +29,16 @@ def read_query(path: Path) -> JoinQuerySpec:
 
 def parse(path: Path) -> JoinQuerySpec:
     """The spec, checked."""
+    return JoinQuery.parse_yaml(text_of(path)).spec
+
+
+def text_of(path: Path) -> str:
+    """What a query file says now."""
     try:
-        text = path.read_text()
+        return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no text"
         raise UserMustAct(f"{path}: found {reason}, wanted a query file; check the path") from error
-    return JoinQuery.parse_yaml(text).spec
 
 
 def outputs(spec: JoinQuerySpec, folder: Path) -> list[Path]:
@@ -45,6 +53,31 @@ def late_outputs(spec: JoinQuerySpec, folder: Path) -> list[tuple[str, Path]]:
         return []
     path = folder / spec.late.sink.file.path
     return [(stream.name, path.with_name(f"{path.stem}-{stream.name}{path.suffix}")) for stream in spec.streams]
+
+
+def check_places(spec: JoinQuerySpec, folder: Path) -> None:
+    """Every file can be written where it shall be, found out by making something there: before the first row comes."""
+    files = [(f"spec.sinks[{place}].file.path", one.file) for place, one in enumerate(spec.sinks)]
+    files += [("spec.late.sink.file.path", spec.late.sink.file)] if spec.late is not None else []
+    wrong = []
+    for field, file in files:
+        if file is not None and (why := _not_writable((folder / file.path).parent)) is not None:
+            remedy = "name another place, or change who may write there"
+            wrong.append(Complaint(field, f"{file.path}, for which {why}", "a place to write", remedy))
+    if wrong:
+        raise BadSpec(wrong)
+
+
+def _not_writable(folder: Path) -> str | None:
+    """Why nothing can be made in a folder, or in the first above it that is there; None: it can."""
+    there = next(one for one in (folder, *folder.resolve().parents) if one.exists())
+    if not there.is_dir():
+        return f"{there} is no folder"
+    try:
+        with TemporaryDirectory(prefix=".joinery-", dir=there):
+            return None
+    except OSError as error:
+        return f"nothing can be made in {there} ({error.strerror})"
 
 
 def replaced(spec: JoinQuerySpec, folder: Path) -> list[str]:
@@ -84,6 +117,6 @@ def _complain_of_sources(spec: JoinQuerySpec, plan: JoinPlan, folder: Path) -> l
     return wrong
 
 
-def name_of(path: Path) -> str:
-    """The name that the query gives itself."""
-    return JoinQuery.parse_yaml(path.read_text()).metadata.name
+def name_of(text: str) -> str:
+    """The name that a query gives itself."""
+    return JoinQuery.parse_yaml(text).metadata.name

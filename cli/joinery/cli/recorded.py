@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from joinery.adapters.extras import how_to_get
 from joinery.adapters.scaling_record import read_scaling
 from joinery.cli.complaining import complaining
 from joinery.cli.load_story import check_place
@@ -155,7 +156,7 @@ def write_plot(path: Path, base: Outcome, swept: list[tuple[str, list[tuple[str,
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - only a plot needs it
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError:
-        remedy = "pip install 'joinery[plots]', or leave --plot out"
+        remedy = f"{how_to_get('plots')}; or leave --plot out"
         raise BadSpec([Complaint("--plot", "matplotlib is not installed", "matplotlib", remedy)]) from None
     figure = Figure(figsize=(9, 1 + 3 * len(swept)), layout="constrained")
     FigureCanvasAgg(figure)

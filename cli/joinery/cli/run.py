@@ -13,10 +13,12 @@ import typer
 from joinery.adapters.tuning import settle
 from joinery.cli import summary
 from joinery.cli.checking import recording_folder, verify_output
+from joinery.cli.claims import claimed
 from joinery.cli.complaining import complaining
 from joinery.cli.dashboards import USUAL
+from joinery.cli.leftovers import sweep
 from joinery.cli.local import LocalRun
-from joinery.cli.query_file import name_of, read_query, replaced
+from joinery.cli.query_file import check_places, name_of, outputs, read_query, replaced, text_of
 from joinery.cli.running import addresses, check_port
 from joinery.cli.screen import Screen
 from joinery.cli.spark_run import is_for_spark, run_on_spark
@@ -35,7 +37,7 @@ Ctrl-C stops it earlier. Paths in the query are relative to its file.
 \b
   joinery run query.yaml                live table, then a summary
   joinery run query.yaml --json         the summary as JSON, for machines
-  joinery run query.yaml --quiet        nothing but errors
+  joinery run query.yaml --quiet        nothing but errors and late rows
   joinery run query.yaml --verify       also: are the results exact?
   joinery run query.yaml --no-clobber   never replace an output
   joinery run query.yaml --state DIR    stop it, and go on later
@@ -72,7 +74,7 @@ def run(
         Path | None, typer.Option("--record", help="Keep input, load reports and decisions in this folder.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but errors and late rows.")] = False,
     no_clobber: Annotated[bool, typer.Option("--no-clobber", help="Do not replace files of an earlier run.")] = False,
     state: Annotated[Path | None, typer.Option("--state", help="Keep what is needed to go on in this folder.")] = None,
     dashboard: Annotated[
@@ -82,6 +84,9 @@ def run(
     source: Annotated[list[str] | None, typer.Option("--source", help="With --sql: orders=PATH.")] = None,
     time: Annotated[list[str] | None, typer.Option("--time", help="With --sql: COLUMN, or orders=COLUMN.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="With --sql: of integer times; us if left out.")] = None,
+    lateness: Annotated[
+        list[str] | None, typer.Option("--lateness", help="With --sql: 5s, or orders=5s: so far out of order.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --sql: a file for the results.")] = None,
     engine: Annotated[str | None, typer.Option("--engine", help="service, or spark; see docs/spark.md.")] = None,
 ) -> None:
@@ -92,15 +97,15 @@ def run(
     if (query is None) == (sql is None):
         found = "neither a file nor --sql" if query is None else "a file and --sql"
         raise UserMustAct(f"found {found}, wanted one of them; see joinery run --help")
-    given = {"--source": source, "--time": time, "--unit": unit, "--out": out}
+    given = {"--source": source, "--time": time, "--unit": unit, "--lateness": lateness, "--out": out}
     if query is not None:
         if unused := [name for name, value in given.items() if value]:
             raise UserMustAct(f"found {', '.join(unused)} with a file, wanted them with --sql; the file says it")
         _run(query, how)
         return
-    from joinery.cli.sql_query import query_file_of  # noqa: PLC0415 - the grammar takes half a second to load
+    from joinery.cli.sql_query import Said, query_file_of  # noqa: PLC0415 - the grammar takes half a second to load
 
-    with query_file_of(sql or "", source or (), time or (), unit, out) as made:
+    with query_file_of(Said(sql or "", source or (), time or (), unit, lateness or (), out)) as made:
         _run(made, how)
 
 
@@ -120,9 +125,17 @@ class _How:
 
 
 def _run(query: Path, how: _How) -> None:
+    text = text_of(query)  # once: whoever edits the file from now on edits the next run
+    spec = read_query(query, text)
+    check_port(how.port)
+    check_places(spec, query.parent)
+    sweep()
+    with claimed(outputs(spec, query.parent), name_of(text)):
+        _run_alone(query, text, spec, how)
+
+
+def _run_alone(query: Path, text: str, spec: JoinQuerySpec, how: _How) -> None:
     port, verify, record, as_json, quiet, no_clobber, state, dashboard, engine = astuple(how)
-    spec = read_query(query)
-    check_port(port)
     there = replaced(spec, query.parent)
     if there and no_clobber:
         names = ", ".join(there)
@@ -135,7 +148,11 @@ def _run(query: Path, how: _How) -> None:
         run_on_spark(query, spec, as_json=as_json, quiet=quiet)
         return
     with recording_folder(record, verify=verify) as folder:
-        told = _run_to_the_end(query, spec, screen, port, folder, _state(state, spec), dashboard)
+        running = LocalRun(
+            query.resolve(), spec, text=text, name=name_of(text), port=port, record=folder, state=_state(state, spec),
+            dashboard=dashboard,
+        )  # fmt: skip
+        told = _run_to_the_end(running, query.parent, screen)
         _tell(told, screen, as_json=as_json)
         if told["state"] != "done":
             raise typer.Exit(1)
@@ -151,23 +168,18 @@ def _state(state: Path | None, spec: JoinQuerySpec) -> Path | None:
     return None if state is None else state.resolve()
 
 
-def _run_to_the_end(
-    query: Path, spec: JoinQuerySpec, screen: Screen, port: int, record: Path | None, state: Path | None, dashboard: str
-) -> dict[str, Any]:
+def _run_to_the_end(running: LocalRun, folder: Path, screen: Screen) -> dict[str, Any]:
     """Until it has ended, failed, or somebody stops it; what it came to."""
-    running = LocalRun(
-        query.resolve(), spec, port=port, record=record, name=name_of(query), state=state, dashboard=dashboard
-    )
     ended, failed = False, None
     settle()
     with _stopped_by_signals(running), running, screen:
-        screen.say(addresses(spec, query, running.gateway, running.dashboard))
+        screen.say(addresses(running.spec, running.query, running.gateway, running.dashboard))
         ended = running.wait(lambda one: screen.show(one.progress))
         failed = running.failed
     screen.show(running.progress)
     decision = running.operator.last_decision
     return summary.as_json(
-        running.progress, query.parent, decision, seconds=screen.seconds, ended=ended, failed=failed
+        running.progress, folder, decision, seconds=screen.seconds, ended=ended, failed=failed
     )  # fmt: skip
 
 
@@ -190,5 +202,7 @@ def _tell(told: dict[str, Any], screen: Screen, *, as_json: bool) -> None:
         screen.complain(head)
     for line in rest:
         screen.say(line)
+    if (warning := summary.late_warning(told)) is not None:
+        screen.complain(warning)
     if as_json:
         typer.echo(json.dumps(told, allow_nan=False))

@@ -7,6 +7,7 @@ file whose process is gone is no query.
 import json
 import os
 import socket
+import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from joinery.model.errors import UserMustAct
-from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.model.spec import JoinQuerySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +44,25 @@ class Running:
 class Announcement:
     """Other commands find the query between `begin` and `end`."""
 
-    def __init__(self, query: Path, gateway: str, collector: str) -> None:
-        self._query, self._addresses = query, (gateway, collector)
-        self._path: Path | None = None
+    def __init__(self, query: Path, name: str, gateway: str, collector: str) -> None:
+        self._query, self._name, self._addresses = query, name, (gateway, collector)
+        self.path: Path | None = None
+        """The file, while it is there."""
         self.dashboard = ""
 
     def begin(self) -> None:
         """Write the file; where that is not possible the address must be given instead."""
-        name = JoinQuery.parse_yaml(self._query.read_text()).metadata.name
-        running = Running(name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
-        path = _folder() / f"{quote(name, safe='')}-{running.pid}.json"
+        running = Running(self._name, str(self._query), *self._addresses, os.getpid(), self.dashboard)
         with suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = made_folder() / f"{quote(self._name, safe='')}-{running.pid}.json"
             path.write_text(json.dumps(asdict(running)))
-            self._path = path
+            self.path = path
 
     def end(self) -> None:
         """Take the file away."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-            self._path = None
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+            self.path = None
 
 
 def gateway_of(query_or_address: str) -> str:
@@ -83,18 +83,35 @@ def running_of(query_or_address: str) -> Running | None:
             return None
     if len(matching) == 1:
         return matching[0]
-    there = ", ".join(f"{one.name} at {one.gateway}" for one in found) or "none"
-    wrong = "more than one running query" if matching else "no running query"
+    there = ", ".join(f"{one.name} at {one.gateway}" for one in matching or found) or "none"
+    if matching:
+        raise UserMustAct(
+            f"found {len(matching)} running queries {query_or_address!r} on this machine ({there}), wanted one; "
+            "name it by its HOST:PORT"
+        )
     raise UserMustAct(
-        f"found {wrong} {query_or_address!r} on this machine (running: {there}), wanted one; "
+        f"found no running query {query_or_address!r} on this machine (running: {there}), wanted one; "
         "start it with joinery run, or give HOST:PORT"
+    )
+
+
+def running_at(address: str) -> Running:
+    """The run on this machine whose gateway is there."""
+    host, _, port = address.rpartition(":")
+    wanted = f"127.0.0.1:{port}" if host in ("localhost", "") else address
+    for one in all_running():
+        if one.gateway == wanted:
+            return one
+    there = ", ".join(f"{one.name} at {one.gateway}" for one in all_running()) or "none"
+    raise UserMustAct(
+        f"found no run of this machine at {address} (running: {there}), wanted one; a run is stopped where it runs"
     )
 
 
 def all_running() -> list[Running]:
     """The queries of this user that run on this machine now."""
     found = []
-    for path in sorted(_folder().glob("*.json")):
+    for path in sorted(folder().glob("*.json")):
         try:
             one = Running(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
@@ -115,9 +132,20 @@ def check_port(port: int) -> None:
             raise UserMustAct(message) from error
 
 
-def _folder() -> Path:
+def folder() -> Path:
+    """Where runs of this user tell of themselves."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     return Path(base) / "joinery" if base else Path(tempfile.gettempdir()) / f"joinery-{os.getuid()}"
+
+
+def made_folder() -> Path:
+    """The folder, which is there now; `PermissionError` if others could put something into it."""
+    made = folder()
+    made.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = made.stat()
+    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{made} is not this user's alone")
+    return made
 
 
 def addresses(spec: JoinQuerySpec, query: Path, gateway: str, dashboard: str = "") -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import typer
 
+from joinery.adapters.extras import how_to_get
+from joinery.cli.summary import late_warning
 from joinery.cli.words import counted, number
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
@@ -32,14 +34,14 @@ def run_on_spark(query: Path, spec: JoinQuerySpec, *, as_json: bool, quiet: bool
     try:
         from joinery.spark import engine, fitness, session  # noqa: PLC0415 - Spark is an extra
     except ImportError as error:
-        raise UserMustAct(f"found no PySpark ({error}), wanted it; pip install 'joinery[spark]'") from error
+        raise UserMustAct(f"found no PySpark ({error}), wanted it; {how_to_get('spark')}") from error
     fitness.check(spec)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with session.local("joinery run") as spark:
         done = engine.run(spec, query.parent, spark)
     told = {
         "engine": "spark", "state": "done", "seconds": round(done.seconds, 3), "rows": done.rows,
-        "late": {"rows": done.late}, "results": done.results,
+        "late": {"rows": done.late, "isKept": spec.late is not None}, "results": done.results,
     }  # fmt: skip
     if as_json:
         typer.echo(json.dumps(told))
@@ -48,3 +50,5 @@ def run_on_spark(query: Path, spec: JoinQuerySpec, *, as_json: bool, quiet: bool
         typer.echo(
             f"{counted(rows, 'row')} ({number(late)} late), {counted(done.results, 'result')}, by Spark", err=True
         )
+    if (warning := late_warning(told)) is not None:
+        typer.echo(warning, err=True)

@@ -2,13 +2,15 @@
 
 Rule 1: a stream is the file of that name in this folder (orders: orders.parquet, .csv, .ndjson), or what --source says.
 Rule 2: its columns and their types are those of the file.
-Rule 3: its time is --time, else its only column of type timestamp, else the rows' arrival.
+Rule 3: its time is --time, else its only column of type timestamp, else the rows' arrival. Rows may be out of order by
+        --lateness; those that are more are late: left out, and counted.
+Rule 4: whatever is wrong is told in these words (`sql_words`), not in those of a query file, which nobody wrote.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,6 +19,9 @@ from pyarrow import csv, json, parquet
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from joinery.cli.leftovers import scratch
+from joinery.cli.sql_words import in_words_of_sql
+from joinery.model.complaints import did_you_mean
 from joinery.model.errors import BadExpression, UserMustAct
 from joinery.model.sql import plain_text
 from joinery.model.types import PLAIN
@@ -24,23 +29,37 @@ from joinery.model.types import PLAIN
 _ENDINGS: Final = (".parquet", ".csv", ".ndjson")
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A statement, and the flags beside it."""
+
+    sql: str
+    sources: Sequence[str] = ()
+    times: Sequence[str] = ()
+    unit: str | None = None
+    lateness: Sequence[str] = ()
+    out: Path | None = None
+
+
 @contextmanager
-def query_file_of(
-    text: str, sources: Sequence[str], times: Sequence[str], unit: str | None, out: Path | None
-) -> Iterator[Path]:
-    """The file of a query that says this."""
-    paths = dict(_pair("--source", one, "orders=data/orders.parquet") for one in sources)
-    named = dict(_time(one) for one in times)
-    streams = [_stream(name, paths, named, unit) for name in _tables(text)]
-    sink = {"file": {"path": str(out.resolve())}} if out is not None else {"stdout": {}}
+def query_file_of(said: Said) -> Iterator[Path]:
+    """The file of a query that says this; complaints about it are told in its words."""
+    paths = dict(_pair("--source", one, "orders=data/orders.parquet") for one in said.sources)
+    times = dict(_for_all("--time", one, "ts") for one in said.times)
+    lateness = dict(_for_all("--lateness", one, "5s") for one in said.lateness)
+    names = _tables(said.sql)
+    for flag, given in (("--source", paths), ("--time", times), ("--lateness", lateness)):
+        _check_names(flag, given, names)
+    streams = [_stream(name, paths, times, said.unit, lateness) for name in names]
+    sink = {"file": {"path": str(said.out.resolve())}} if said.out is not None else {"stdout": {}}
     query = {
         "apiVersion": "joinery.dev/v1alpha1",
         "kind": "JoinQuery",
         "metadata": {"name": "sql"},
-        "spec": {"streams": streams, "sql": text, "sinks": [sink]},
+        "spec": {"streams": streams, "sql": said.sql, "sinks": [sink]},
     }
-    with TemporaryDirectory(prefix="joinery-sql-") as folder:
-        path = Path(folder) / "query.yaml"
+    with scratch("sql") as folder, in_words_of_sql(names):
+        path = folder / "query.yaml"
         path.write_text(yaml.safe_dump(query, sort_keys=False, allow_unicode=True))
         yield path
 
@@ -60,12 +79,22 @@ def _pair(flag: str, text: str, example: str) -> tuple[str, str]:
     return name, value
 
 
-def _time(text: str) -> tuple[str, str]:
+def _for_all(flag: str, text: str, example: str) -> tuple[str, str]:
     """`ts` for every stream, or `orders=ts`."""
-    return _pair("--time", text, "orders=ts") if "=" in text else ("", text)
+    return _pair(flag, text, f"orders={example}") if "=" in text else ("", text)
 
 
-def _stream(name: str, paths: dict[str, str], times: dict[str, str], unit: str | None) -> dict[str, Any]:
+def _check_names(flag: str, given: dict[str, str], names: Sequence[str]) -> None:
+    """A flag for a stream that is not in the statement would be without effect."""
+    for name in given:
+        if name and names and name not in names:
+            remedy = did_you_mean(name, names) or "correct the name, or leave the flag out"
+            raise UserMustAct(f"{flag}: found {name}, wanted a stream of the statement: {', '.join(names)}; {remedy}")
+
+
+def _stream(
+    name: str, paths: dict[str, str], times: dict[str, str], unit: str | None, lateness: dict[str, str]
+) -> dict[str, Any]:
     path = Path(paths[name]) if name in paths else _beside(name)
     schema = _schema(path)
     made: dict[str, Any] = {"name": name, "schema": {one.name: _type(path, one) for one in schema}}
@@ -75,6 +104,10 @@ def _stream(name: str, paths: dict[str, str], times: dict[str, str], unit: str |
         made["time"] = {"column": column}
         if column in schema.names and pa.types.is_integer(schema.field(column).type):
             made["time"]["unit"] = unit or "us"
+    if (late := lateness.get(name) or lateness.get("")) is not None:
+        if column is None:
+            raise UserMustAct(f"--lateness: found no time column of {name}, wanted one; say --time {name}=COLUMN")
+        made["time"]["lateness"] = late
     made["source"] = {"file": {"path": str(path.resolve())}}
     return made
 
@@ -112,5 +145,9 @@ def _type(path: Path, column: pa.Field) -> str:
         return f"timestamp({kind.unit}, UTC)" if kind.tz is not None else f"timestamp({kind.unit})"
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_null(kind):
+        found = f"a column {column.name} without a value, whose type nobody can tell"
+        remedy = "add rows, or say the types in a query file (docs/sql.md)"
+        raise UserMustAct(f"{path}: found {found}, wanted a value in some row; {remedy}")
     message = f"{path}: found a column {column.name} of {kind}, wanted a plain type; leave the column out of the file"
     raise UserMustAct(message)

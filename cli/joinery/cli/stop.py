@@ -9,14 +9,14 @@ import typer
 
 from joinery.cli.asking import ask
 from joinery.cli.complaining import complaining
-from joinery.cli.running import Running, all_running, running_of
+from joinery.cli.running import Running, all_running, running_at, running_of
 from joinery.client import Unreachable
 from joinery.machine.messages import EndStreams, StreamsEnded
-from joinery.model.errors import UserMustAct
 
 STOP_HELP = """Stop a query that runs on this machine.
 
   joinery stop query.yaml            at once, as Ctrl-C: what was kept with --state can be gone on with
+  joinery stop 127.0.0.1:7400        the one with this address, if there are two of a name
   joinery stop query.yaml --drain    every stream ends where it is; all that is recorded is joined, committed and in
                                      the sinks; then the run ends, with code 0
 
@@ -27,15 +27,13 @@ LOOK_S: Final = 0.1
 
 @complaining
 def stop(
-    query: Annotated[str, typer.Argument(help="Query file, or name of the query.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="Query file, name of the query, or HOST:PORT.", show_default=False)],
     drain: Annotated[bool, typer.Option("--drain", help="Join all that is recorded first.")] = False,
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for the end.")] = 600.0,
 ) -> None:
     """Ask, wait, tell."""
     until_s = time.monotonic() + wait
-    found = running_of(query)
-    if found is None:
-        raise UserMustAct(f"found the address {query}, wanted a query file or a name; a run is stopped where it is")
+    found = running_of(query) or running_at(query)
     if drain:
         _drain(found, wait)
     else:

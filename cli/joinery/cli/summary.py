@@ -18,17 +18,19 @@ def as_json(
 ) -> dict[str, Any]:
     """All numbers; times in seconds, sizes in bytes."""
     view, spec = progress.last, progress.spec
-    streams = view.streams if view else ()
+    seen = zip(spec.streams, view.streams if view else (), strict=False)
+    streams = [(one.name, got) for one, got in seen if one.table is None]  # the rows of a stored table do not come in
     began = progress.degrees[0][0] if progress.degrees else 0
     return {
         "query": progress.name,
         "state": "done" if ended else "failed" if failed else "stopped",
         "error": failed,
         "seconds": round(seconds, 3),
-        "rows": {one.name: got.rows for one, got in zip(spec.streams, streams, strict=False)},
+        "rows": {name: got.rows for name, got in streams},
         "late": {
-            "rows": {one.name: got.late for one, got in zip(spec.streams, streams, strict=False)},
+            "rows": {name: got.late for name, got in streams},
             "files": {name: str(path) for name, path in late_outputs(spec, folder)},
+            "isKept": spec.late is not None,
         },
         "results": view.results if view else 0,
         "sinks": [_sink(sink, folder) for sink in spec.sinks],
@@ -161,6 +163,17 @@ def _where(sinks: list[dict[str, Any]]) -> str:
 def _late(late: dict[str, Any], rows: int) -> str:
     which = ", ".join(f"{name} {number(count)}" for name, count in late["rows"].items() if count)
     files = [path for name, path in late["files"].items() if late["rows"].get(name)]
-    how = "; not kept: add late: {sink: {file: {path: late.csv}}} to the query"
-    where = f" in {', '.join(files)}" if files else how
+    where = f" in {', '.join(files)}" if files else ", not kept"
     return f"{counted(rows, 'row')} ({which}){where}"
+
+
+def late_warning(told: dict[str, Any]) -> str | None:
+    """What whoever reads nothing else must know: rows are in no result, nor anywhere else. None: there are none."""
+    late = {name: rows for name, rows in told["late"]["rows"].items() if rows}
+    if not late or told["late"]["isKept"]:
+        return None
+    which = ", ".join(f"{number(rows)} of {number(told['rows'][name])} of {name}" for name, rows in late.items())
+    return (
+        f"WARNING: found late rows, which are in no result: {which}; sort them by time, or allow for more disorder: "
+        "spec.streams[].time.lateness, with --sql --lateness 1h (late: {sink: {file: {path: late.csv}}} keeps them)"
+    )

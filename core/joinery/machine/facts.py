@@ -47,6 +47,8 @@ class Disconnected:
     """The connection to a peer is gone; what was sent last may or may not have arrived."""
 
     peer: Peer
+    hung_up: bool = False
+    """Whether the other side has closed it in order; False: it broke, or nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)

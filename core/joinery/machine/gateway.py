@@ -110,7 +110,7 @@ class GatewayMachine:
             case facts.Connected():
                 return self._connected(fact.peer)
             case facts.Disconnected():
-                return self._disconnected(fact.peer)
+                return self._disconnected(fact.peer, hung_up=fact.hung_up)
             case facts.Received():
                 return self._received(fact.peer, fact.message, now_ns)
             case facts.Appended():
@@ -216,7 +216,7 @@ class GatewayMachine:
         self.watch.is_watched |= peer == OPERATOR  # an older connection, if there was one, is gone; hellos come next
         return made + (self.changing.tell(peer, self.term) if peer == OPERATOR else [])
 
-    def _disconnected(self, peer: Peer) -> list[Order]:
+    def _disconnected(self, peer: Peer, *, hung_up: bool = False) -> list[Order]:
         self.watch.disconnected(peer)
         if peer == self.placement.collector:
             self.placement.collector = None
@@ -224,7 +224,7 @@ class GatewayMachine:
             if self.workforce.disconnected(worker, peer):
                 self.moves.give_up(worker)
         elif peer != OPERATOR:
-            self.intake.sessions.disconnected(peer)
+            self.intake.sessions.disconnected(peer, hung_up=hung_up)
         return []
 
     def _received(self, peer: Peer, message: messages.Message, now_ns: int) -> list[Order]:

@@ -4,9 +4,9 @@ Rule 1: a record takes what waits, in the order in which it came. Late rows are 
         them and by the watermark of the record before (`window.watermark`), so the cut of records decides nothing else.
 Rule 2: alignment. A producer whose greatest recorded time is more than `alignment` above the smallest watermark waits.
         Streams that ended or have no live producer do not count. One that waits for us is not silent.
-Rule 3: a record without rows is written when a producer joined, fell silent or ended, the spec changed, all streams
-        shall end, or a watermark would rise by itself (the clock of a stream with arrival time, a lateness that was
-        made smaller).
+Rule 3: a record without rows is written when a producer joined, fell silent, ended or is forgotten (`forgetting`),
+        the spec changed, all streams shall end, or a watermark would rise by itself (the clock of a stream with
+        arrival time, a lateness that was made smaller).
 Rule 4: what follows from a record (`_follow`) is the same when it is written and when it is read again.
 """
 
@@ -20,6 +20,7 @@ from joinery.flow import ingest
 from joinery.flow.release import Release
 from joinery.join.plan import JoinPlan
 from joinery.machine import log
+from joinery.machine.forgetting import gone
 from joinery.machine.log import Entry, Head, LoggedBatch, Record
 from joinery.machine.messages import ChangeSpec
 from joinery.machine.sessions import Key, Sessions, Waiting
@@ -132,6 +133,7 @@ class Intake:
     def next_idle_ns(self) -> int | None:
         """When the next producer falls silent, if nothing comes."""
         due = [self._idle_at(key) for key in self._live()]
+        due += [at for _, at in gone(self.head, self.sessions, self._idle_at)]
         return min((at for at in due if at is not None), default=None)
 
     def cut(self, term: Term, now_ns: int, only: int | None = None) -> Cut | None:
@@ -143,8 +145,11 @@ class Intake:
             for key, producer in self.sessions.producers.items()
             if not producer.has_joined and not self._has_ended(key) and not self.head.clocks[key[0]].ended
         ]
+        forgotten = [key for key, at in gone(self.head, self.sessions, self._idle_at) if at <= now_ns]
+        self.sessions.forget(forgotten)
+        entries += [log.ProducerForgotten(*key) for key in forgotten]
         silent = [key for key in self._live() if (at := self._idle_at(key)) is not None and at <= now_ns]
-        entries += [log.ProducerIdle(*key) for key in silent]
+        entries += [log.ProducerIdle(*key) for key in silent if key not in forgotten]
         if self._table > self._table_in_force:
             entries.append(log.TableVersion(self.head.next_record, self._table))
         chosen = self._choose(only)
@@ -200,19 +205,20 @@ class Intake:
         return [mark for form, mark in marks if form.time_column is None and mark != FOREVER]
 
     def _endings(self, entries: list[Entry], chosen: list[Waiting]) -> list[Entry]:
-        """Producers that say goodbye with this record, and streams that have nobody left."""
+        """Producers that say goodbye with this record, and streams that have nobody left; somebody must have ended."""
         ending = {one.key for one in chosen if one.push.end}
         known = set(self.head.sessions) | {(e.stream, e.producer) for e in entries if isinstance(e, log.ProducerJoined)}
+        known -= {(e.stream, e.producer) for e in entries if isinstance(e, log.ProducerForgotten)}
         left = {key for key in known if not self._has_ended(key)} - ending
-        over = [s for s in range(self.plan.streams) if any(key[0] == s for key in ending)]
-        closed = [s for s in over if not any(key[0] == s for key in left)]
+        over = {key[0] for key in known - left if not self.head.clocks[key[0]].ended}
+        closed = sorted(over - {key[0] for key in left})
         if self.is_ending:
             closed = [stream for stream, clock in enumerate(self.head.clocks) if not clock.ended]
         return [*(log.ProducerEnded(*key) for key in sorted(ending)), *(log.StreamEnded(stream) for stream in closed)]
 
     def _watermarks(self, clocks: list[StreamClock], entries: list[Entry], stamp: int) -> tuple[int, ...]:
         for entry in entries:
-            if isinstance(entry, log.ProducerIdle | log.ProducerEnded):
+            if isinstance(entry, log.ProducerIdle | log.ProducerEnded | log.ProducerForgotten):
                 clocks[entry.stream] = clocks[entry.stream].silent(entry.producer)
             elif isinstance(entry, log.StreamEnded):
                 clocks[entry.stream] = clocks[entry.stream].end()

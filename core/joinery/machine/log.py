@@ -73,8 +73,16 @@ class ProducerEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducerForgotten:
+    """A producer that joined and never recorded anything is gone: as if it had never joined (`forgetting`)."""
+
+    stream: int
+    producer: ProducerId
+
+
+@dataclass(frozen=True, slots=True)
 class StreamEnded:
-    """Every producer of a stream has ended."""
+    """Every producer of a stream has ended, or is forgotten."""
 
     stream: int
 
@@ -104,7 +112,9 @@ class TableVersion:
     version: int
 
 
-Entry: TypeAlias = ProducerJoined | ProducerIdle | ProducerEnded | StreamEnded | SpecChange | TableVersion
+Entry: TypeAlias = (
+    ProducerJoined | ProducerIdle | ProducerEnded | ProducerForgotten | StreamEnded | SpecChange | TableVersion
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +201,9 @@ class Head:
             if isinstance(entry, ProducerEnded):
                 key = (entry.stream, entry.producer)
                 sessions[key] = replace(sessions[key], ended=True)
+            elif isinstance(entry, ProducerForgotten):
+                clocks[entry.stream] = clocks[entry.stream].forget(entry.producer)
+                del sessions[entry.stream, entry.producer]
             elif isinstance(entry, StreamEnded):
                 clocks[entry.stream] = clocks[entry.stream].end()
         clocks = [replace(clock, watermark=mark) for clock, mark in zip(clocks, record.watermarks, strict=True)]

@@ -25,7 +25,7 @@ from joinery.machine.facts import Fact
 from joinery.machine.messages import Push
 from joinery.machine.orders import Order, Send
 from joinery.model.errors import UserMustAct, require
-from joinery.model.ids import GATEWAY, ProducerId, RecordNo
+from joinery.model.ids import GATEWAY, ProducerId, RecordNo, unnamed
 
 IN_FLIGHT: Final = 8
 """Batches that are sent and not acknowledged, at most."""
@@ -83,7 +83,7 @@ class ProducerMachine:
     def handle(self, fact: Fact, now_ns: int) -> list[Order]:  # noqa: ARG002
         """What to do about a fact."""
         if isinstance(fact, facts.Started):
-            self.name = self.name or ProducerId(f"unnamed-{fact.instance}")
+            self.name = self.name or unnamed(fact.instance)
         elif isinstance(fact, facts.Offered):
             self._offer(fact)
         elif self.done or self.failed is not None:

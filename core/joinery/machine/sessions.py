@@ -18,7 +18,7 @@ from joinery.join.plan import JoinPlan
 from joinery.machine.log import Head
 from joinery.machine.messages import Acknowledge, Open, Opened, Push, Refuse
 from joinery.model.errors import BadBatch
-from joinery.model.ids import Peer, ProducerId, Term
+from joinery.model.ids import Peer, ProducerId, Term, is_unnamed, unnamed
 from joinery.model.tuples import TupleBatch
 
 Key = tuple[int, ProducerId]
@@ -39,6 +39,8 @@ class Producer:
     """Whether the log, or the next record, knows of this session."""
     is_ending: bool = False
     """Whether it said that it will send no more."""
+    has_hung_up: bool = False
+    """Whether it has closed its connection itself; one that broke is opened again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +76,7 @@ class Sessions:
         if not 0 <= message.stream < self.plan.streams:
             return Refuse(None, f"stream {message.stream} of {self.plan.streams}; name a stream of the query")
         self._fresh += 1
-        producer = message.name or ProducerId(f"unnamed-{term}-{self._fresh}")
+        producer = message.name or unnamed(f"{term}-{self._fresh}")
         key = (message.stream, producer)
         logged, known = head.sessions.get(key), self.producers.get(key)
         if head.clocks[message.stream].ended and logged is None:
@@ -91,12 +93,24 @@ class Sessions:
         self._of_peer[peer] = key
         return Opened(term, producer, session, expected, ended=logged is not None and logged.ended)
 
-    def disconnected(self, peer: Peer) -> None:
-        """Its session stays; it may come back and go on."""
+    def disconnected(self, peer: Peer, *, hung_up: bool = False) -> None:
+        """Its session stays; it may come back and go on. Nobody comes back who hung up and has no name."""
         self._postponed.pop(peer, None)
         key = self._of_peer.pop(peer, None)
-        if key is not None:
-            self.producers[key].peer = None
+        if key is None:
+            return
+        producer = self.producers[key]
+        producer.peer, producer.has_hung_up = None, hung_up
+        if hung_up and is_unnamed(key[1]) and not producer.has_joined and not self._has_waiting(key):
+            del self.producers[key]  # the log need not know of it (`forgetting` is for those that it knows)
+
+    def _has_waiting(self, key: Key) -> bool:
+        return any(one.key == key for one in self.waiting)
+
+    def forget(self, keys: list[Key]) -> None:
+        """These are no producers any more; the log says so (`forgetting`)."""
+        for key in keys:
+            self.producers.pop(key, None)
 
     def push(self, peer: Peer, push: Push, head: Head, now_ns: int) -> Acknowledge | Refuse | None:
         """A batch came; None: it is taken, and acknowledged when it is durable."""

@@ -22,3 +22,14 @@ Peer = NewType("Peer", str)
 GATEWAY: Final = Peer("gateway")
 COLLECTOR: Final = Peer("collector")
 OPERATOR: Final = Peer("operator")
+_UNNAMED: Final = "unnamed-"
+
+
+def unnamed(which: str) -> ProducerId:
+    """The id of a producer to whom nobody gave a name."""
+    return ProducerId(f"{_UNNAMED}{which}")
+
+
+def is_unnamed(producer: ProducerId) -> bool:
+    """Whether nobody can go on under this name."""
+    return producer.startswith(_UNNAMED)

@@ -4,11 +4,12 @@ Rule 1: a refusal without a number to go on with is right only if the stream has
         has said that it ended, its session was fenced by another one, or its batch differs from one with its number.
 Rule 2: a producer that never joined is excused only if its stream's end was in the log, or in the record that was being
         written, when the gateway that wrote the end first heard of it. (It opens a session, and its joining is in the
-        next record; after that the stream cannot end without it.)
+        next record; after that the stream cannot end without it.) Or if it was forgotten: nothing of it was recorded,
+        and its connection was down for so long that it counted as silent.
 """
 
 from joinery.machine import facts, messages, orders
-from joinery.machine.log import ProducerEnded, ProducerJoined, StreamEnded
+from joinery.machine.log import ProducerEnded, ProducerForgotten, ProducerJoined, StreamEnded
 from joinery.model.errors import require
 from joinery.model.ids import Peer, ProducerId, RecordNo
 from joinery.simulate.network import caller
@@ -31,6 +32,7 @@ class Refusals:
         """The record that is being written, or comes next."""
         self._joined: set[Source] = set()
         self._left: set[Source] = set()
+        self._forgotten: set[Source] = set()
         self._heard: dict[tuple[str, Source], int] = {}
         """The next record when a gateway first heard of a producer."""
         self._opened: dict[tuple[str, Source], tuple[Peer, int]] = {}
@@ -60,6 +62,10 @@ class Refusals:
         for entry in order.record.entries:
             if isinstance(entry, ProducerJoined):
                 self._joined.add(self.source(entry.stream, entry.producer))
+                self._forgotten.discard(self.source(entry.stream, entry.producer))
+            elif isinstance(entry, ProducerForgotten):
+                self._joined.discard(self.source(entry.stream, entry.producer))
+                self._forgotten.add(self.source(entry.stream, entry.producer))
             elif isinstance(entry, ProducerEnded):
                 self._left.add(self.source(entry.stream, entry.producer))
             elif isinstance(entry, StreamEnded):
@@ -93,5 +99,7 @@ class Refusals:
         """Rule 2: whether nothing of this producer need be in the log."""
         if source in self._joined or source[0] not in self._ended:
             return False
+        if source in self._forgotten:
+            return True
         record, writer = self._ended[source[0]]
         return self._heard.get((writer, source), record) >= record

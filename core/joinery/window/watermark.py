@@ -50,6 +50,11 @@ class StreamClock:
         """The producer went idle or left: it no longer holds the watermark."""
         return replace(self, live=self.live - {producer})
 
+    def forget(self, producer: ProducerId) -> "StreamClock":
+        """The producer, of whom no row is recorded, is gone: as if it had never been."""
+        greatest = {one: top for one, top in self.greatest.items() if one != producer}
+        return replace(self, greatest=greatest, live=self.live - {producer})
+
     def end(self) -> "StreamClock":
         """Every producer said that the stream is over."""
         return replace(self, live=frozenset(), ended=True)

@@ -168,6 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until a signal comes; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m joinery.spark.lookup", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--query", type=Path, required=True, help="the JoinQuery file")
+    parser.add_argument("--as-read", type=Path, help="its text as somebody has read it; left out: as it is")
     parser.add_argument("--segments", type=Path, required=True, help="folder of the segments; it is kept for restarts")
     parser.add_argument("--listen", required=True, help="address to serve on, such as 127.0.0.1:7003")
     parser.add_argument("--record", type=Path, help="folder to keep every version of the table in, for joinery verify")
@@ -187,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace, stopping: threading.Event) -> int:
-    spec = JoinQuery.parse_yaml(flags.query.read_text()).spec
+    spec = JoinQuery.parse_yaml((flags.as_read or flags.query).read_text()).spec
     table, files = _table_of(spec), SegmentFiles(flags.segments.resolve())
     server, _ = serve(files, flags.listen, Security.read(flags.tls, ""))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

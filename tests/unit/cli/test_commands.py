@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from docs._site.cli_reference import PAGE, commands, options, reference
+from joinery.cli.commands import SENTENCES
 from joinery.cli.main import app
 
 ROOT = Path(__file__).parents[3]
@@ -70,3 +71,33 @@ def test_figures_says_where_it_works_and_which_there_are(tmp_path: Path, monkeyp
 
 def test_version() -> None:
     assert RUN.invoke(app, ["version"]).stdout.startswith("joinery 0.")
+
+
+def test_what_is_said_of_a_command_that_is_not_loaded_is_the_first_sentence_of_its_help() -> None:
+    assert SENTENCES == {name: (ALL[name].help or "").split("\n\n")[0].strip() for name in SENTENCES}
+    assert set(SENTENCES) == {name.split()[0] for name in ALL}
+
+
+def begun(*words: str) -> subprocess.CompletedProcess[str]:
+    """As the installed command begins; at the end it says which of the heavy packages were loaded."""
+    text = (
+        f"import atexit, sys; sys.argv = ['joinery', *{words!r}]; "
+        "atexit.register(lambda: print([one for one in ('grpc', 'numba', 'pyarrow') if one in sys.modules])); "
+        "from joinery.cli.entry import main; main()"
+    )
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "said"),
+    [("version", 0, "joinery 0."), ("--help", 0, "Where is record n?"), ("verson", 2, "Did you mean 'version'?")],
+)
+def test_a_command_that_needs_little_loads_little(word: str, code: int, said: str) -> None:
+    done = begun(word)
+    assert (code, "[]") == (done.returncode, done.stdout.splitlines()[-1])
+    assert said in done.stdout + done.stderr
+
+
+def test_a_command_that_is_loaded_late_is_whole() -> None:
+    done = begun("push", "--help")
+    assert (0, True) == (done.returncode, "--producer" in done.stdout)

@@ -93,7 +93,7 @@ def test_a_run_knows_the_dashboards_of_the_others(tmp_path: Path, monkeypatch: p
         "sinks": [{"count": {}}],
     }
     query.write_text(json.dumps({**document, "spec": spec}))
-    announcement = Announcement(query, "g:1", "c:1")
+    announcement = Announcement(query, "two", "g:1", "c:1")
     announcement.dashboard = "http://127.0.0.1:1/"
     announcement.begin()
     board = opened("127.0.0.1:0")

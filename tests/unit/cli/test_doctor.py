@@ -2,10 +2,13 @@
 
 import shutil
 from collections import namedtuple
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from joinery.adapters import extras
 from joinery.cli import doctor
 from joinery.cli.main import app
 
@@ -31,3 +34,19 @@ def test_a_program_that_is_not_there_is_said_with_its_purpose(monkeypatch: pytes
     found = {one.name: one for one in doctor.findings(quick=True)}
     assert doctor.Verdict.MISSING is found["java"].verdict
     assert "JDK 17" in found["java"].remedy
+
+
+def _nothing_is_installed(name: str) -> str:
+    raise PackageNotFoundError(name)
+
+
+def test_what_is_not_installed_comes_by_make_in_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "version", _nothing_is_installed)
+    found = {one.name: one for one in doctor.findings(quick=True)}
+    assert "make venv in this checkout, elsewhere pip install 'joinery[spark]'" in found["pyspark"].remedy
+    assert "make venv in this checkout, elsewhere pip install 'joinery[service]'" in found["grpcio"].remedy
+
+
+def test_what_is_not_installed_comes_by_pip_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(extras, "_CHECKOUT", tmp_path)
+    assert "pip install 'joinery[plots]'" == extras.how_to_get("plots")

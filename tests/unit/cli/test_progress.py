@@ -145,12 +145,27 @@ def test_the_summary_says_the_same_to_people_and_to_machines(progress: Progress,
     ] == summary.as_lines(found)
 
 
-def test_late_rows_that_nobody_keeps_come_with_the_remedy(tmp_path: Path) -> None:
+def test_late_rows_that_nobody_keeps_are_a_warning_with_the_remedy(tmp_path: Path) -> None:
     progress = Progress("trial", SPEC.model_copy(update={"late": None}))
     progress.saw(view())
-    assert any(
-        "6 rows (orders 2, bills 4); not kept: add late:" in line for line in summary.as_lines(told(progress, tmp_path))
-    )
+    found = told(progress, tmp_path)
+    assert any("6 rows (orders 2, bills 4), not kept" in line for line in summary.as_lines(found))
+    warning = summary.late_warning(found)
+    assert warning is not None
+    assert "2 of 1,000 of orders, 4 of 2,000 of bills" in warning
+    assert all(remedy in warning for remedy in ("spec.streams[].time.lateness", "--lateness", "late: {sink:"))
+
+
+def test_late_rows_that_are_kept_are_no_warning(progress: Progress, tmp_path: Path) -> None:
+    progress.saw(view())
+    assert None is summary.late_warning(told(progress, tmp_path))
+
+
+def test_the_rows_of_a_stored_table_do_not_come_in(tmp_path: Path) -> None:
+    table = SPEC.streams[1].model_copy(update={"table": object()})
+    progress = Progress("trial", SPEC.model_copy(update={"streams": (SPEC.streams[0], table)}))
+    progress.saw(view())
+    assert "  rows in  orders 1,000" in summary.as_lines(told(progress, tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,11 @@ class Feed:
         return [(cut.number, cut.record) for cut in self.cuts]
 
 
+def entries(cut: Cut, kind: type) -> list[object]:
+    """The entries of a record, of one kind."""
+    return [entry for entry in cut.record.entries if isinstance(entry, kind)]
+
+
 def late_of(cut: Cut) -> list[list[bool]]:
     """The late flags of a record, batch by batch."""
     return [

@@ -9,15 +9,11 @@ from joinery.machine.intake import MAX_RECORD_BYTES, Cut, Intake, first_head
 from joinery.machine.log import Head, ProducerEnded, ProducerIdle, ProducerJoined, Record, StreamEnded
 from joinery.model.ids import ProducerId, RecordNo
 from joinery.model.time import DEAD, FOREVER
-from tests.unit.machine.building import SECOND, Feed, late_of, spec_of, told, window, wish
+from tests.unit.machine.building import SECOND, Feed, entries, late_of, spec_of, told, window, wish
 
 P, Q = ProducerId("p"), ProducerId("q")
 QUIET = SECOND // 2
 """A quarter of the reorganization epoch: so often the clock of a stream with arrival time is written down."""
-
-
-def entries(cut: Cut, kind: type) -> list[object]:
-    return [entry for entry in cut.record.entries if isinstance(entry, kind)]
 
 
 def times(cut: Cut) -> list[list[int]]:

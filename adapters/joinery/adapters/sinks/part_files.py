@@ -32,13 +32,19 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NAME: Final = re.compile(r"(\d{8,})-(\d+)\.[a-z]+")
 
 
+def parts_of(path: Path, run: str) -> tuple[Path, Path]:
+    """The directory of an output's parts while a run writes it, and while it goes."""
+    directory = path.with_name(f"{path.name}.{run}.parts")
+    return directory, directory.with_name(f"{directory.name}.done")
+
+
 class PartFiles:
     """The parts of one output; `begin` before anything else."""
 
     def __init__(self, path: Path, run: str, ending: str, *, durable: bool) -> None:
-        self.path, self.directory = path, path.with_name(f"{path.name}.{run}.parts")
+        self.path = path
+        self.directory, self._going = parts_of(path, run)
         self._ending, self._durable = ending, durable
-        self._going = self.directory.with_name(f"{self.directory.name}.done")
         self._own: Path | None = None
         self._term = Term(0)
         self._base = self._length = self._start = 0
