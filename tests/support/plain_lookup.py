@@ -47,7 +47,7 @@ def stamps(path: Path) -> list[tuple[str, int, int]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    for name in ("--query", "--segments", "--record"):
+    for name in ("--query", "--as-read", "--segments", "--record"):
         parser.add_argument(name, type=Path)
     for name in ("--listen", "--with-parent"):
         parser.add_argument(name)
