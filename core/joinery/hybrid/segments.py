@@ -210,7 +210,7 @@ def unchanged(
     before: Relation, segments_before: Sequence[Segment], after: Relation, segments_after: Sequence[Segment]
 ) -> tuple[Relation, tuple[Segment, ...]]:
     """The new version with the old stamps on segments whose rows are the same: they stay in memory."""
-    if not after.cut.alike(before.cut).all():
+    if after.cut.segments != before.cut.segments or not after.cut.alike(before.cut).all():
         return after, tuple(segments_after)
     kept = [
         replace(new, stamp=old.stamp) if np.array_equal(new.words, old.words) and new.rows.equals(old.rows) else new
