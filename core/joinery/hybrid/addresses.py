@@ -41,7 +41,7 @@ def _u8(_typing: Any, _address: Any) -> Any:
 def _copy(_typing: Any, _to: Any, _source: Any, _nbytes: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         to, source = (builder.inttoptr(address, cgutils.voidptr_t) for address in args[:2])
-        cgutils.raw_memcpy(builder, to, source, args[2], 1)
+        cgutils.raw_memcpy(builder, to, source, args[2], 1)  # type: ignore[no-untyped-call]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate

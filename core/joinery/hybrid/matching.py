@@ -219,17 +219,19 @@ def _runs(
     """Of each chosen row: where its partners begin, and how many; how many pairs there are."""
     total = 0
     for i in range(chosen.size):
+        if i + 2 * _AHEAD < chosen.size:
+            slot = _slot(words, units, chosen[i + 2 * _AHEAD], at)
+            if slot:
+                fetch(slot)
         if i + _AHEAD < chosen.size:
-            ahead = chosen[i + _AHEAD]
-            if units[ahead] >= 0:
-                base, word = _LANES * np.int64(units[ahead]), words[ahead]
-                if at[base + COUNT] > 0 and at[base + LOW] <= word <= at[base + HIGH]:
-                    slot = (np.uint64(word) - np.uint64(at[base + LOW])) >> np.uint64(at[base + SHIFT])
-                    fetch(at[base + SLOTS] + 4 * np.int64(slot))
+            slot = _slot(words, units, chosen[i + _AHEAD], at)
+            if slot:
+                fetch(at[_LANES * np.int64(units[chosen[i + _AHEAD]]) + WORDS] + 8 * i32_at(slot))
         row = chosen[i]
         first[i], count[i] = -1, 0
-        if units[row] >= 0:
-            _run(words[row], at, _LANES * np.int64(units[row]), i, first, count)
+        slot = _slot(words, units, row, at)
+        if slot:
+            _run(words[row], slot, at[_LANES * np.int64(units[row]) + WORDS], i, first, count)
         if keeps_all and count[i] == 0:
             count[i] = 1
         total += count[i]
@@ -237,11 +239,21 @@ def _runs(
 
 
 @njit(cache=True, nogil=True)
-def _run(word: int, at: I64Array, base: int, i: int, first: I64Array, count: I64Array) -> None:
+def _slot(words: I64Array, units: I32Array, row: int, at: I64Array) -> int:
+    """The address of a row's slot; 0: its segment cannot have its word."""
+    if units[row] < 0:
+        return 0
+    base, word = _LANES * np.int64(units[row]), words[row]
     if at[base + COUNT] == 0 or word < at[base + LOW] or word > at[base + HIGH]:
-        return
-    slot = np.int64((np.uint64(word) - np.uint64(at[base + LOW])) >> np.uint64(at[base + SHIFT]))
-    begin, end, stored = i32_at(at[base + SLOTS] + 4 * slot), i32_at(at[base + SLOTS] + 4 * slot + 4), at[base + WORDS]
+        return 0
+    slot = (np.uint64(word) - np.uint64(at[base + LOW])) >> np.uint64(at[base + SHIFT])
+    address: int = at[base + SLOTS] + 4 * np.int64(slot)
+    return address
+
+
+@njit(cache=True, nogil=True)
+def _run(word: int, slot: int, stored: int, i: int, first: I64Array, count: I64Array) -> None:
+    begin, end = i32_at(slot), i32_at(slot + 4)
     length = end - begin
     while length > _FEW:
         half = length >> 1
@@ -275,7 +287,7 @@ def _fill(
 
 @njit(cache=True, nogil=True)
 def _is_whole(index: I64Array) -> bool:
-    for i in range(index.size):
+    for i in range(index.size):  # noqa: SIM110 - compiled: a generator would not be
         if index[i] != i:
             return False
     return True

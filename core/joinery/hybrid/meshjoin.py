@@ -96,9 +96,7 @@ class MeshJoin:
         self._shelf.put(0, segment)
         for piece in self._queue:
             units = np.zeros(len(piece.batch), np.int32)
-            pairs = self._shelf.pairs_of(
-                piece.batch, units, _matchable(piece.batch), self.condition, keeps_all=False
-            )
+            pairs = self._shelf.pairs_of(piece.batch, units, _matchable(piece.batch), self.condition, keeps_all=False)
             piece.has_partner[pairs.stream] = True
             piece.left -= 1
             results += self._made(piece.batch, pairs)

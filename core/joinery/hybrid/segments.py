@@ -229,7 +229,10 @@ def row_bytes(rows: pa.RecordBatch) -> I64Array:
     weights = np.zeros(rows.num_rows, np.int64)
     for column in rows.columns:
         kind = column.type
-        if kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
+        if kind in (pa.string(), pa.binary()) and not column.null_count and rows.num_rows:
+            starts = np.frombuffer(column.buffers()[1], np.int32, rows.num_rows + 1, 4 * column.offset)
+            weights += np.diff(starts) + 4
+        elif kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
             weights += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64) + 4
         elif pa.types.is_boolean(kind):
             weights += 1
