@@ -294,7 +294,8 @@ class HybridModule:
 
     def _measure(self) -> StateMeasured:
         held, groups = self._join.bytes_held, sorted(self._joined)
-        return StateMeasured(held, tuple((group, held // len(groups)) for group in groups))
+        each = tuple((group, held // len(groups)) for group in groups)
+        return StateMeasured(held, each, waiting_rows=self._join.waiting_rows)
 
 
 @dataclass(frozen=True, slots=True)
