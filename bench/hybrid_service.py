@@ -2,10 +2,16 @@
 
 A stream of which 80 % of the rows have a key of the hottest tenth, a stored table of 3.6 times the memory that it is
 given, one worker, a counter, rows that may wait for 10 s (with 1 s, every cold segment is read every second). Every row
-has one partner. What is timed begins when the table is cut and the first rows
-are through: with the first push of the others, and ends when the last result is committed. Spark joins the stream's
-files with the static table (Structured Streaming, all files in one micro-batch, which is its fastest way), after a
-smaller query of the same kind has warmed it.
+has one partner; results have the same columns on both sides, and nobody writes them anywhere. The table has 16 groups,
+as docs/hybrid.md advises for its size: with 60 a hot tenth of the keys lies in half of all segments. What is timed
+begins when the table is cut and the first rows are through: with the first push of the others, and ends when the last
+result is committed.
+
+Spark joins the stream's files with the static table (Structured Streaming, all files in one micro-batch, which is its
+fastest way), after a smaller query of the same kind has warmed it. It broadcasts the table, whose file is 4 MB, and
+has a heap in which that fits: with the gigabyte of a Spark that nobody has told otherwise the second turn fails. Its
+clock has the reading of both, and the planning of the query, but not its start; ours has neither the start nor the
+cutting of the table, which is done once in the life of a query.
 """
 
 import json
@@ -41,6 +47,8 @@ HOT_SHARE: Final = 0.8
 HOT_KEYS: Final = 0.1
 BATCH: Final = 1 << 14
 LIMIT_S: Final = 600.0
+GROUPS: Final = 16
+SPARK_HEAP: Final = "8g"
 STREAM_BYTES: Final = 48
 TABLE_BYTES: Final = 120
 
@@ -132,6 +140,8 @@ def _query(scale: int) -> dict[str, Any]:
             {"name": "t", "schema": {"key": "int64", "info": "binary"}, "table": table},
         ],
         "join": {"on": ["key"]},
+        "select": ["s.key", "s.ts", "s.body", "t.info"],
+        "partitions": GROUPS,
         "sinks": [{"count": {}}],
         "scaling": {"mode": "Manual"},
         "checkpoint": {"durability": "memory", "interval": "1h"},
@@ -161,6 +171,7 @@ def spark(data: Data, reps: int) -> tuple[float, ...]:
     from joinery.spark import session  # noqa: PLC0415 - Spark is an extra
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--driver-memory {SPARK_HEAP} pyspark-shell")
     with session.local("bench") as one:
         table = one.read.parquet(str(data.folder / "table"))
         _timed(one, data.folder / "warm", table, data.folder / "checkpoint-warm", data.warm)

@@ -11,6 +11,7 @@ import grpc
 import numpy as np
 import pyarrow as pa
 
+from joinery.adapters.codec.frames import Incoming, Outgoing, pack, unpack
 from joinery.adapters.links import OPTIONS
 from joinery.adapters.security import PLAIN, Security
 from joinery.hybrid.grouped import GroupedCut
@@ -42,8 +43,10 @@ class Lookups:
     def __init__(self, address: str, plan: JoinPlan, security: Security = PLAIN) -> None:
         self._address, self._plan, self._schema = address, plan, stored_schema(plan)
         self._channel = security.channel(address, UNBOUNDED_OPTIONS)
-        self._call = self._channel.stream_stream(
-            METHOD, request_serializer=wire.Question.SerializeToString, response_deserializer=wire.Answer.FromString
+        self._call: Callable[..., Iterable[bytes]] = self._channel.stream_stream(
+            METHOD,
+            request_serializer=wire.Question.SerializeToString,
+            response_deserializer=bytes,  # a segment is large, and is used where it lies
         )
         self.close: Callable[[], None] = self._channel.close
 
@@ -60,12 +63,12 @@ class Lookups:
 
     def newest(self, oldest: int) -> int:
         """The newest version; 0: none is cut yet."""
-        (answer,) = self._ask(wire.Question(ask_version=wire.AskVersion(oldest=oldest)))
+        ((answer, _),) = self._ask(wire.Question(ask_version=wire.AskVersion(oldest=oldest)))
         return int(answer.version.version)
 
     def relation(self, version: int) -> Relation:
         """How a version is cut."""
-        (answer,) = self._ask(wire.Question(ask_relation=wire.AskRelation(version=version)))
+        ((answer, _),) = self._ask(wire.Question(ask_relation=wire.AskRelation(version=version)))
         return relation_of(answer.relation)
 
     def segments(self, probes: Iterable[Probe]) -> Iterator[Segment]:
@@ -74,17 +77,18 @@ class Lookups:
         if not len(names):
             return
         question = wire.AskSegments(stamps=names[:, 0].tobytes(), numbers=names[:, 1].tobytes())
-        for answer in self._ask(wire.Question(ask_segments=question)):
-            yield self._segment(answer.segment)
+        for answer, bodies in self._ask(wire.Question(ask_segments=question)):
+            yield self._segment(answer.segment, bodies)
 
-    def _segment(self, message: wire.Segment) -> Segment:
-        rows = read_rows(message.rows, self._schema)
+    def _segment(self, message: wire.Segment, bodies: Incoming) -> Segment:
+        rows = read_rows(bodies.get(message, "rows_body"), self._schema)
         _, words, _ = self._plan.formats[TABLE].key.digest(rows)
         return Segment(message.number, message.stamp, words.copy(), rows, int(row_bytes(rows).sum()))
 
-    def _ask(self, question: wire.Question) -> list[wire.Answer]:
+    def _ask(self, question: wire.Question) -> list[tuple[wire.Answer, Incoming]]:
         try:
-            return list(self._call(iter([question]), timeout=PATIENCE_S, wait_for_ready=True))
+            answers = self._call(iter([question]), timeout=PATIENCE_S, wait_for_ready=True)
+            return [unpack(wire.Answer, answer) for answer in answers]
         except grpc.RpcError as error:
             found = f"{error.code().name}: {error.details()}" if isinstance(error, grpc.Call) else str(error)
             raise TryAgain(
@@ -114,9 +118,16 @@ def relation_message(relation: Relation) -> wire.Relation:
     )  # fmt: skip
 
 
-def read_rows(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of a stored segment."""
-    with pa.ipc.open_stream(data) as stream:
+def segment_answer(stamp: int, number: int, rows: bytes) -> bytes:
+    """A segment as it travels."""
+    out = Outgoing()
+    segment = wire.Segment(stamp=stamp, number=number, rows_body=out.add(rows))
+    return pack(wire.Answer(segment=segment), out.bodies)
+
+
+def read_rows(data: bytes | memoryview, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a stored segment, where they lie."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
         table = stream.read_all()
     rows = table.combine_chunks().to_batches() if table.num_rows else []
     return rows[0].cast(schema) if rows else pa.RecordBatch.from_pylist([], schema)

@@ -97,6 +97,10 @@ _WORKER: Final = (
     ("retained_bytes", "Results that are kept until they are committed.", ()),
     ("groups", "Partition-groups that are loaded here.", ()),
     ("groups_loading", "Partition-groups that are on their way here.", ()),
+    ("table_waiting_rows", "With a stored table: rows that waited for segments, at the last report.", ()),
+    ("table_waiting_messages", "Messages whose results wait for such rows, or for messages before them.", ()),
+    ("table_segments_read_total", "Segments that were read: answered probes.", ()),
+    ("table_read_bytes_total", "Bytes of these segments.", ()),
     ("gateway_up", "1: connected with the gateway.", ()),
     ("collector_up", "1: connected with the collector.", ()),
 )

@@ -136,6 +136,14 @@ def worker_samples(machine: WorkerMachine) -> Callable[[int], list[Sample]]:
             "gateway_up": machine.gateway_up,
             "collector_up": machine.collector_up,
         }
+        if machine.spec.table is not None:
+            deferred = machine.deferred
+            found |= {
+                "table_waiting_rows": deferred.waiting_rows,
+                "table_waiting_messages": deferred.waiting_messages,
+                "table_segments_read_total": deferred.segments_read,
+                "table_read_bytes_total": deferred.bytes_read,
+            }
         if last is not None:
             found |= {"occupancy_ratio": last.occupancy, "window_bytes": last.window_bytes}
         return [Sample(f"joinery_worker_{name}", value) for name, value in found.items()]

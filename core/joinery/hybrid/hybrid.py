@@ -12,22 +12,24 @@ Rule 4: a victim's waiting rows (block mode) are joined before it leaves memory 
 Rule 5: a snapshot holds waiting rows, frequencies and what was being read, never segments: those are read again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numba import njit
 from numpy.typing import NDArray
 
 from joinery.hybrid import policy
 from joinery.hybrid.config import HybridConfig, Kind
-from joinery.hybrid.matching import Condition, Joined, by_unit, pairs_of, results_of, without_partner
+from joinery.hybrid.matching import Condition, Joined, Shelf
 from joinery.hybrid.segments import Relation, Segment, row_bytes
 from joinery.hybrid.units import UnitTable
 from joinery.hybrid.waiting import Rows, WaitBuffer
 from joinery.model.errors import require
 from joinery.model.tuples import I64Array, TupleBatch
+from joinery.model.views import readonly
 
 
 class Probe(NamedTuple):
@@ -67,7 +69,7 @@ class HybridJoin:
         self.config, self.schema, self.condition = config, schema, condition
         self._rules = config.rules()
         self._table = UnitTable(config.memory_bytes)
-        self._segments: dict[int, Segment] = {}
+        self._shelf = Shelf(schema)
         self._waiting = WaitBuffer()
 
     @property
@@ -83,7 +85,7 @@ class HybridJoin:
     @property
     def held(self) -> tuple[Probe, ...]:
         """The segments in memory."""
-        return tuple(Probe(*self._table.names[unit]) for unit in sorted(self._segments))
+        return tuple(Probe(*self._table.names[unit]) for unit in self._shelf.units)
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -99,14 +101,12 @@ class HybridJoin:
     @property
     def bytes_held(self) -> int:
         """Bytes of the segments in memory and of the rows that wait."""
-        segments = sum(segment.size for segment in self._segments.values())
-        return segments + int(self._waiting.column("sizes").sum())
+        return self._shelf.nbytes + int(self._table.units.weight.sum())
 
     @property
     def oldest_tag(self) -> int | None:
         """The least tag of a waiting row: labels of older batches are free."""
-        tags = self._waiting.column("tags")
-        return int(tags.min()) if tags.size else None
+        return self._waiting.oldest_tag
 
     def on_version(self, relation: Relation) -> None:
         """A version of the relation that batches may name from now on."""
@@ -117,7 +117,7 @@ class HybridJoin:
         waits = self._waiting.column("versions") == version
         require(not waits.any(), f"version {version} was retired while {int(waits.sum())} of its rows wait")
         for unit in self._table.retire(version):
-            self._segments.pop(unit, None)
+            self._shelf.drop(unit)
 
     def on_batch(self, batch: TupleBatch, *, version: int, tag: int, now_ns: int, behind_bytes: int = 0) -> Step:
         """Rows that arrive, all under one version; `behind_bytes`: input that waits behind them."""
@@ -143,17 +143,24 @@ class HybridJoin:
 
     def on_segment(self, segment: Segment) -> Step:
         """A segment that was read: joined with what waits for it, then kept or not."""
-        unit = self._table.unit_of(segment.stamp, segment.number)
-        if unit is None:
-            return Step()
-        self._segments[unit] = segment
-        results = self._join_waiting(unit)
-        victim = policy.keep(self._table.units, self._rules, unit)
-        if victim == policy.NOT_KEPT:
-            del self._segments[unit]
-        elif victim >= 0:
-            results += self._join_waiting(victim)
-            del self._segments[victim]
+        return self.on_segments((segment,))
+
+    def on_segments(self, segments: Iterable[Segment]) -> Step:
+        """Segments that were read: joined, all at once, with what waits for them; then each is kept or not."""
+        read = {}
+        for segment in segments:
+            unit = self._table.unit_of(segment.stamp, segment.number)
+            if unit is not None:
+                self._shelf.put(unit, segment)
+                read[unit] = segment
+        results = self._join_waiting(list(read))
+        for unit in read:
+            victim = policy.keep(self._table.units, self._rules, unit)
+            if victim == policy.NOT_KEPT:
+                self._shelf.drop(unit)
+            elif victim >= 0:
+                results += self._join_waiting([victim])
+                self._shelf.drop(victim)
         return Step(tuple(results))
 
     def on_time(self, now_ns: int) -> Step:
@@ -207,14 +214,13 @@ class HybridJoin:
 
     def _settle(self, rows: Rows, begin: int, end: int, joined: I64Array) -> list[Joined]:
         """Rows that were admitted: some are joined, with those that waited for the same units; the others wait."""
-        place = np.arange(begin, end)
-        of = rows.units[begin:end]
-        has_none = of < 0
-        now = has_none | (place <= joined[of])
-        wait = place[~now]
-        results = self._joined(self._waiting.take(joined >= 0)) if joined.max(initial=-1) >= 0 else []
-        results += self._joined(rows.take(place[now])) if now.any() else []
-        self._waiting.add(rows.take(wait))
+        now, wait = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+        is_left = self.config.kind is Kind.LEFT
+        joins, waits = _divide(readonly(rows.units), begin, end, joined, is_left, now, wait)
+        ready = np.flatnonzero(joined >= 0)
+        results = self._joined(self._waiting.take(ready)) if ready.size else []
+        results += self._joined(rows, now[:joins])
+        self._waiting.add(rows, wait[:waits])
         return results
 
     def _make_room(self, probes: list[Probe]) -> list[Joined]:
@@ -234,33 +240,44 @@ class HybridJoin:
         """Segments in memory are joined with what waits for them, the others must be read."""
         results: list[Joined] = []
         for unit in wanted.tolist():
-            if unit in self._segments:
-                results += self._join_waiting(unit)
+            if unit in self._shelf:
+                results += self._join_waiting([unit])
             else:
                 policy.ask(self._table.units, self._rules, unit)
                 probes.append(Probe(*self._table.names[unit]))
         return results
 
-    def _join_waiting(self, unit: int) -> list[Joined]:
-        wanted = np.zeros(self._table.units.rows.size, np.bool_)
-        wanted[unit] = True
-        policy.empty(self._table.units, self._rules, unit)
-        return self._joined(self._waiting.take(wanted))
+    def _join_waiting(self, units: list[int]) -> list[Joined]:
+        for unit in units:
+            policy.empty(self._table.units, self._rules, unit)
+        return self._joined(self._waiting.take(np.array(units, np.int64)))
 
-    def _joined(self, rows: Rows | None) -> list[Joined]:
+    def _joined(self, rows: Rows | None, chosen: I64Array | None = None) -> list[Joined]:
         """Rows whose segments are in memory, or that have none."""
         if rows is None:
             return []
-        found = [
-            (segment, pairs_of(rows.batch, chosen, segment, self.condition)) for chosen, segment in self._parts(rows)
-        ]
-        missing = np.empty(0, np.int64)
-        if self.config.kind is Kind.LEFT:
-            missing = without_partner(np.arange(len(rows)), found, len(rows))
-        made = results_of(rows.batch, rows.versions, rows.tags, found, missing, self.schema)
-        return [made] if len(made) else []
+        chosen = np.arange(len(rows)) if chosen is None else chosen
+        keeps_all = self.config.kind is Kind.LEFT
+        pairs = self._shelf.pairs_of(rows.batch, rows.units, chosen, self.condition, keeps_all=keeps_all)
+        return list(self._shelf.results_of(rows.batch, rows.versions, rows.tags, pairs))
 
-    def _parts(self, rows: Rows) -> Iterator[tuple[I64Array, Segment]]:
-        order, edges = by_unit(rows.units, self._table.units.rows.size)
-        for unit in np.flatnonzero(np.diff(edges)).tolist():
-            yield order[edges[unit] : edges[unit + 1]], self._segments[unit]
+
+@njit(cache=True, nogil=True)
+def _divide(
+    units: NDArray[np.int32], begin: int, end: int, joined: I64Array, keeps_all: bool, now: I64Array, wait: I64Array
+) -> tuple[int, int]:
+    """Which of the rows are joined and which wait; one without a segment is joined if it gives a result."""
+    joins, waits = 0, 0
+    for i in range(begin, end):
+        unit = units[i]
+        if unit < 0:
+            if keeps_all:
+                now[joins] = i
+                joins += 1
+        elif i <= joined[unit]:
+            now[joins] = i
+            joins += 1
+        else:
+            wait[waits] = i
+            waits += 1
+    return joins, waits

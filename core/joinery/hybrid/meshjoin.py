@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from joinery.hybrid.config import Kind
 from joinery.hybrid.hybrid import Probe, Step
-from joinery.hybrid.matching import Condition, Joined, Pairs, pairs_of, results_of
+from joinery.hybrid.matching import NOBODY, Condition, Joined, Pairs, Shelf
 from joinery.hybrid.segments import Relation, Segment, row_bytes
 from joinery.model.errors import UserMustAct, require
 from joinery.model.tuples import I64Array, TupleBatch
@@ -40,6 +40,8 @@ class MeshJoin:
         self._head_bytes = 0
         self._filled: list[list[TupleBatch]] = []
         self._queue: list[_Piece] = []
+        self._shelf = Shelf(schema)
+        """With the segment that was read last."""
         self._next = 0
         self._is_asked = self._has_ended = False
 
@@ -91,11 +93,13 @@ class MeshJoin:
         results = []
         for batch in self._filled.pop(0) if self._filled else ():
             self._queue.append(_Piece(batch, self._known().cut.segments, np.zeros(len(batch), np.bool_)))
+        self._shelf.put(0, segment)
         for piece in self._queue:
-            pairs = pairs_of(piece.batch, _matchable(piece.batch), segment, self.condition)
+            units = np.zeros(len(piece.batch), np.int32)
+            pairs = self._shelf.pairs_of(piece.batch, units, _matchable(piece.batch), self.condition, keeps_all=False)
             piece.has_partner[pairs.stream] = True
             piece.left -= 1
-            results += self._made(piece.batch, [(segment, pairs)], np.empty(0, np.int64))
+            results += self._made(piece.batch, pairs)
         gone = [piece for piece in self._queue if not piece.left]
         self._queue = [piece for piece in self._queue if piece.left]
         results += self._expired(gone)
@@ -124,12 +128,11 @@ class MeshJoin:
     def _expired(self, pieces: list[_Piece]) -> list[Joined]:
         if self.kind is not Kind.LEFT:
             return []
-        return [made for one in pieces for made in self._made(one.batch, [], np.flatnonzero(~one.has_partner))]
+        return [made for one in pieces for made in self._made(one.batch, _alone(np.flatnonzero(~one.has_partner)))]
 
-    def _made(self, batch: TupleBatch, found: list[tuple[Segment, Pairs]], missing: I64Array) -> list[Joined]:
+    def _made(self, batch: TupleBatch, pairs: Pairs) -> list[Joined]:
         versions = np.full(len(batch), self._known().version, np.int64)
-        made = results_of(batch, versions, np.zeros(len(batch), np.int64), found, missing, self.schema)
-        return [made] if len(made) else []
+        return list(self._shelf.results_of(batch, versions, np.zeros(len(batch), np.int64), pairs))
 
     def _known(self) -> Relation:
         require(self._relation is not None, "no version of the relation has been told")
@@ -140,3 +143,8 @@ class MeshJoin:
 def _matchable(batch: TupleBatch) -> I64Array:
     """Rows with a key."""
     return np.arange(len(batch)) if batch.keyed is None else np.flatnonzero(batch.keyed)
+
+
+def _alone(rows: I64Array) -> Pairs:
+    """Rows without a partner."""
+    return Pairs(rows, np.zeros(rows.size, np.int32), np.full(rows.size, NOBODY, np.int64))

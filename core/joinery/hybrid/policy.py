@@ -113,15 +113,19 @@ def put(units: Units, rules: Rules, unit: int, size: int, now: int) -> bool:
     if units.rows[unit] == 0:
         units.oldest[unit] = now
     units.rows[unit] += 1
-    units.weight[unit] += size
-    is_filled = units.weight[unit] // rules.block_bytes > (units.weight[unit] - size) // rules.block_bytes
-    blocks = (units.weight[unit] + rules.block_bytes - 1) // rules.block_bytes
+    before, blocks, block = units.blocks[unit], units.blocks[unit], rules.block_bytes
+    weight = units.weight[unit] + size
+    full_before = before if before * block == units.weight[unit] else before - 1
+    while blocks * block < weight:  # no division: this is done for every row
+        blocks += 1
+    full = blocks if blocks * block == weight else blocks - 1
+    units.weight[unit] = weight
     if not units.asked[unit]:
-        units.totals[USED] += blocks - units.blocks[unit]
+        units.totals[USED] += blocks - before
         if units.rows[unit] == rules.invoke_rows:
             units.totals[DUE] += 1
     units.blocks[unit] = blocks
-    return bool(is_filled)
+    return bool(full > full_before)
 
 
 @njit(cache=True, nogil=True)
@@ -221,25 +225,39 @@ def admit(
     `backlog_bytes`: of the input from `begin` on. joined[k], first -1, becomes the last row up to which every row of
     unit k, waiting or of this batch, is to be joined with its segment in memory. Units below 0 are passed over.
     """
+    frequency, held, totals = units.frequency, units.held, units.totals
+    mode, epoch = totals[MODE], totals[EPOCH]  # as `note_arrival` and `switch` keep them; read once, not for every row
     for i in range(begin, of.size):
         unit = of[i]
         backlog_bytes -= sizes[i]
+        may_be_full = i == begin
         if unit >= 0:
-            note_arrival(units, rules, unit)
-            if units.held[unit] and units.totals[MODE] == TUPLE:
+            frequency[unit] += 1.0
+            epoch += 1
+            if epoch >= rules.epoch_rows:
+                epoch = 0
+                for k in range(frequency.size):
+                    frequency[k] *= rules.alpha
+            if held[unit] and mode == TUPLE:
                 joined[unit] = i
             else:
-                is_filled = put(units, rules, unit, sizes[i], now)
-                if is_filled and units.held[unit]:
+                may_be_full = True
+                if put(units, rules, unit, sizes[i], now) and held[unit]:
                     empty(units, rules, unit)
                     joined[unit] = i
-        if switch(units, rules, backlog_bytes):
-            for k in range(units.held.size):
-                if units.held[k] and units.rows[k] > 0:
-                    empty(units, rules, k)
-                    joined[k] = i
-        if is_full(units, rules):
+        if mode == BLOCK:
+            if backlog_bytes < rules.low_bytes:
+                mode = TUPLE
+                for k in range(held.size):
+                    if held[k] and units.rows[k] > 0:
+                        empty(units, rules, k)
+                        joined[k] = i
+        elif backlog_bytes > rules.high_bytes:
+            mode = BLOCK
+        if may_be_full and is_full(units, rules):
+            totals[MODE], totals[EPOCH] = mode, epoch
             return i + 1, backlog_bytes
+    totals[MODE], totals[EPOCH] = mode, epoch
     return of.size, backlog_bytes
 
 

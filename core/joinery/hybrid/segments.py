@@ -210,7 +210,7 @@ def unchanged(
     before: Relation, segments_before: Sequence[Segment], after: Relation, segments_after: Sequence[Segment]
 ) -> tuple[Relation, tuple[Segment, ...]]:
     """The new version with the old stamps on segments whose rows are the same: they stay in memory."""
-    if not after.cut.alike(before.cut).all():
+    if after.cut.segments != before.cut.segments or not after.cut.alike(before.cut).all():
         return after, tuple(segments_after)
     kept = [
         replace(new, stamp=old.stamp) if np.array_equal(new.words, old.words) and new.rows.equals(old.rows) else new
@@ -229,7 +229,10 @@ def row_bytes(rows: pa.RecordBatch) -> I64Array:
     weights = np.zeros(rows.num_rows, np.int64)
     for column in rows.columns:
         kind = column.type
-        if kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
+        if kind in (pa.string(), pa.binary()) and not column.null_count and rows.num_rows:
+            starts = np.frombuffer(column.buffers()[1], np.int32, rows.num_rows + 1, 4 * column.offset)
+            weights += np.diff(starts) + 4
+        elif kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
             weights += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64) + 4
         elif pa.types.is_boolean(kind):
             weights += 1

@@ -36,6 +36,13 @@ class Deferred:
         self._probes: list[Probe] = []
         self._is_asking = False
         self._next_look_ns = 0
+        self.waiting_rows = self.segments_read = self.bytes_read = 0
+        """For whoever looks: rows that waited at the last report, and what was read since the worker began."""
+
+    @property
+    def waiting_messages(self) -> int:
+        """Messages of which some rows wait, or that stand behind one."""
+        return len(self._messages)
 
     @property
     def oldest(self) -> Waiting | None:
@@ -66,6 +73,8 @@ class Deferred:
         """The join module needs something of the table, or it is here."""
         if isinstance(fact, TableRead):
             self._is_asking = False
+            self.segments_read += len(fact.segments)
+            self.bytes_read += sum(segment.size for segment in fact.segments)
             return [TakeTable(fact, now_ns), *self._ask()]
         self._versions += [] if fact.version is None else [fact.version]
         self._probes += fact.probes

@@ -287,6 +287,8 @@ class StateMeasured:
     bytes_by_group: tuple[tuple[GroupId, int], ...]
     cpu_ns: int = 0
     """CPU time of the process since it started; measured by the shell."""
+    waiting_rows: int = 0
+    """Of a stored table's join: rows that wait for segments."""
 
 
 Fact: TypeAlias = (

@@ -61,7 +61,9 @@ from joinery.window.sliding import Marks
 
 STREAM, TABLE = 0, 1
 PART_BYTES = 1 << 24
-"""About how much one part of a message's results holds."""
+"""About how much one part of a message's results holds, if it is put together from small ones."""
+SMALL_ROWS = 1 << 12
+"""A part with more rows leaves as it is."""
 KEPT_VERSIONS = 2
 """Versions that are known without a row that waits: the newest, and one for groups that are a little behind."""
 
@@ -202,8 +204,7 @@ class HybridModule:
         if relation is not None:
             self._asked.discard(relation.version)
             self._join.on_version(relation)
-        for segment in order.read.segments:
-            yield from self._stepped(self._join.on_segment(segment))
+        yield from self._stepped(self._join.on_segments(order.read.segments))
         yield from self._take_held(order.now_ns)
 
     def _stepped(self, step: Step) -> Iterator[Fact]:
@@ -293,7 +294,8 @@ class HybridModule:
 
     def _measure(self) -> StateMeasured:
         held, groups = self._join.bytes_held, sorted(self._joined)
-        return StateMeasured(held, tuple((group, held // len(groups)) for group in groups))
+        each = tuple((group, held // len(groups)) for group in groups)
+        return StateMeasured(held, each, waiting_rows=self._join.waiting_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,16 +328,18 @@ def _chosen(joined: Joined, index: I64Array) -> Joined:
 
 
 def _few(parts: list[ResultPart]) -> tuple[ResultPart, ...]:
-    """The results of a message in one part, or a few: segments came one by one, and each brought some of them."""
-    made, held, nbytes = [part for part in parts if part.kind is PartKind.LATE], list[ResultPart](), 0
+    """The results of a message in a few parts: what came with segments is small, and is put together."""
+    made, small, nbytes = list[ResultPart](), list[ResultPart](), 0
     for part in parts:
-        if part.kind is PartKind.RESULT:
-            held.append(part)
-            nbytes += result_rows.size(part)
-            if nbytes > PART_BYTES:
-                made.append(_one(held))
-                held, nbytes = [], 0
-    return (*made, _one(held)) if held else tuple(made)
+        if part.kind is PartKind.LATE or part.times.size > SMALL_ROWS:
+            made.append(part)
+            continue
+        small.append(part)
+        nbytes += result_rows.size(part)
+        if nbytes > PART_BYTES:
+            made.append(_one(small))
+            small, nbytes = [], 0
+    return (*made, _one(small)) if small else tuple(made)
 
 
 def _one(parts: list[ResultPart]) -> ResultPart:

@@ -2,6 +2,7 @@
 while rows wait. A gateway or a worker does this before it says that it is there.
 """
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -9,14 +10,20 @@ import pyarrow as pa
 
 from joinery.flow import ingest
 from joinery.flow.checksum import checksum_of
+from joinery.hybrid.grouped import EMPTY, GROUP_SHIFT, group_cut, together
+from joinery.hybrid.segments import Cut, Relation, Segment, row_bytes
 from joinery.join.plan import JoinPlan
 from joinery.machine.backlog import Backlog
+from joinery.machine.facts import TableRead
+from joinery.machine.hybrid_module import STREAM, TABLE, HybridModule, stored_schema
 from joinery.machine.join_module import JoinModule
 from joinery.machine.log import BEFORE_ALL
 from joinery.machine.messages import Exchange
 from joinery.machine.orders import JoinBatch, ModuleOrder, RestoreGroup, TakeIncrements
+from joinery.machine.table_orders import TakeTable
 from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term
 from joinery.model.tuples import TupleBatch
+from joinery.partition.hashing import groups_of
 from joinery.window.sliding import Marks
 from joinery.window.watermark import StreamClock
 
@@ -30,17 +37,48 @@ def warm_gateway(plan: JoinPlan) -> None:
 
 
 def warm_worker(plan: JoinPlan) -> None:
-    """What a worker calls for every batch; a query that runs in order, or with a table, does it in its first."""
-    if plan.runs_in_order or plan.table is not None:
-        return
-    module, groups = JoinModule(plan), tuple(GroupId(group) for group in range(plan.partitions))
-    for group in groups:
+    """What a worker calls for every batch; a query that runs in order does it in its first."""
+    if plan.table is not None:
+        _warm_table(plan)
+    elif not plan.runs_in_order:
+        module, groups = JoinModule(plan), _all_groups(plan)
+        for group in groups:
+            _do(module, RestoreGroup(group, MapVersion(1), (), None, ()))
+        _do(module, JoinBatch(_exchange(plan)))
+        _do(module, TakeIncrements(groups))
+
+
+def _warm_table(plan: JoinPlan) -> None:
+    """A row waits, its segment comes, and another row finds it in memory."""
+    module = HybridModule(plan)
+    for group in _all_groups(plan):
         _do(module, RestoreGroup(group, MapVersion(1), (), None, ()))
-    _do(module, JoinBatch(_exchange(plan)))
-    _do(module, TakeIncrements(groups))
+    relation, segment = _one_row_table(plan)
+    first = replace(_exchange(plan), table=1)
+    batches = tuple(batch for batch in first.batches if batch.stream == STREAM)
+    again = replace(first, after=np.zeros(plan.partitions, np.int64), upto=RecordNo(1), batches=batches)
+    _do(module, JoinBatch(replace(first, batches=batches)))
+    for read in (TableRead(relation, ()), TableRead(None, (segment,))):
+        _do(module, TakeTable(read, 0))
+    _do(module, JoinBatch(again))
 
 
-def _do(module: JoinModule, order: ModuleOrder) -> None:
+def _one_row_table(plan: JoinPlan) -> tuple[Relation, Segment]:
+    schema, key = stored_schema(plan), plan.formats[TABLE].key
+    rows = pa.RecordBatch.from_arrays([_value(field.type) for field in schema], schema=schema)
+    hashes, words, _ = key.digest(rows)
+    kind, size, own = "range" if key.is_word else "hash", row_bytes(rows), int(groups_of(hashes, plan.partitions)[0])
+    cuts: list[Cut] = [EMPTY] * plan.partitions
+    cuts[own] = group_cut(kind, words, hashes, size, int(size.sum()), None)
+    relation = Relation(1, together(kind, cuts), size, np.ones(1, np.int64))
+    return relation, Segment(own << GROUP_SHIFT, 1, words.copy(), rows, int(size.sum()))
+
+
+def _all_groups(plan: JoinPlan) -> tuple[GroupId, ...]:
+    return tuple(GroupId(group) for group in range(plan.partitions))
+
+
+def _do(module: JoinModule | HybridModule, order: ModuleOrder) -> None:
     for _ in module.perform(order):
         pass
 

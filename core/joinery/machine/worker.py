@@ -120,7 +120,7 @@ class WorkerMachine:
             case facts.HeadsWritten():
                 return self._heads_written(fact)
             case facts.StateMeasured():
-                self._is_measuring = False
+                self._is_measuring, self.deferred.waiting_rows = False, fact.waiting_rows
                 return self._to_gateway(messages.Load(self.meter.report(fact, now_ns)))
             case _:
                 raise Bug(f"a worker cannot use {type(fact).__name__}")

@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Any, Final
 import grpc
 import numpy as np
 
-from joinery.adapters.lookups import METHOD, UNBOUNDED_OPTIONS
+from joinery.adapters.codec.frames import pack
+from joinery.adapters.lookups import METHOD, UNBOUNDED_OPTIONS, segment_answer
 from joinery.adapters.security import Security
 from joinery.adapters.settings import CANNOT_RUN, end_with_parent
+from joinery.adapters.tuning import keep_memory
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 from joinery.model.spec_table import TableSpec
@@ -47,13 +49,13 @@ def serve(files: SegmentFiles, address: str, security: Security) -> tuple[grpc.S
     """Answer questions from what lies in the folder; the server and its port."""
     server = grpc.server(ThreadPoolExecutor(_PEERS, "lookup"), options=(*UNBOUNDED_OPTIONS, ("grpc.so_reuseport", 0)))
 
-    def look(questions: Iterator[wire.Question], context: Any) -> Iterator[wire.Answer]:
+    def look(questions: Iterator[wire.Question], context: Any) -> Iterator[bytes]:
         security.admit(context, is_for_clients=False)
         for question in questions:
             yield from _answers(files, question, context)
 
     handler = grpc.stream_stream_rpc_method_handler(
-        look, request_deserializer=wire.Question.FromString, response_serializer=wire.Answer.SerializeToString
+        look, request_deserializer=wire.Question.FromString, response_serializer=bytes
     )
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {_RPC: handler}),))
     try:
@@ -64,22 +66,21 @@ def serve(files: SegmentFiles, address: str, security: Security) -> tuple[grpc.S
     return server, port
 
 
-def _answers(files: SegmentFiles, question: wire.Question, context: Any) -> Iterator[wire.Answer]:
+def _answers(files: SegmentFiles, question: wire.Question, context: Any) -> Iterator[bytes]:
     try:
         match question.WhichOneof("message"):
             case "ask_version":
                 files.forget(question.ask_version.oldest)
                 newest = max(files.versions(), default=0)
-                yield wire.Answer(version=wire.Version(version=newest))
+                yield pack(wire.Answer(version=wire.Version(version=newest)))
             case "ask_relation":
                 data = files.relation_bytes(question.ask_relation.version)
-                yield wire.Answer(relation=wire.Relation.FromString(data))
+                yield pack(wire.Answer(relation=wire.Relation.FromString(data)))
             case "ask_segments":
                 asked = question.ask_segments
                 names = (np.frombuffer(data, "<i8").tolist() for data in (asked.stamps, asked.numbers))
                 for stamp, number in zip(*names, strict=True):
-                    rows = files.path(stamp, number).read_bytes()
-                    yield wire.Answer(segment=wire.Segment(stamp=stamp, number=number, rows=rows))
+                    yield segment_answer(stamp, number, files.path(stamp, number).read_bytes())
             case _:
                 context.abort(grpc.StatusCode.UNIMPLEMENTED, "found no question that is known, wanted one")
     except FileNotFoundError as error:
@@ -188,6 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace, stopping: threading.Event) -> int:
+    keep_memory()
     spec = JoinQuery.parse_yaml((flags.as_read or flags.query).read_text()).spec
     table, files = _table_of(spec), SegmentFiles(flags.segments.resolve())
     server, _ = serve(files, flags.listen, Security.read(flags.tls, ""))

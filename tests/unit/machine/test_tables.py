@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from joinery.adapters.metrics_roles import worker_samples
 from joinery.hybrid.hybrid import Probe
+from joinery.hybrid.segments import Segment
 from joinery.join.plan import JoinPlan
 from joinery.machine import facts
 from joinery.machine.buffering import Waiting
@@ -14,8 +17,9 @@ from joinery.machine.intake import Intake
 from joinery.machine.log import TableVersion, version_at
 from joinery.machine.messages import Exchange
 from joinery.machine.table_orders import LookAfterWaiting, ReadTable, TakeTable
+from joinery.machine.worker import WorkerMachine
 from joinery.model.errors import Bug
-from joinery.model.ids import MapVersion, RecordNo, Term
+from joinery.model.ids import MapVersion, RecordNo, Term, WorkerId
 from joinery.model.spec import JoinQuerySpec
 from joinery.model.time import FOREVER
 from joinery.window.sliding import Marks
@@ -114,3 +118,16 @@ def test_rows_that_wait_are_looked_at_four_times_in_the_longest_wait_also_if_the
     assert [] == deferred.look(1000 * MS)
     assert 1250 * MS == deferred.next_ns
     assert [LookAfterWaiting(1250 * MS)] == deferred.look(1250 * MS)
+
+
+def test_a_worker_shows_what_waits_and_what_was_read() -> None:
+    machine = WorkerMachine(SPEC, WorkerId("worker-0"))
+    machine.handle(facts.Started("worker-0/1"), 0)
+    segments = tuple(Segment(number, 1, np.array([1]), pa.record_batch({"key": [1]}), 100) for number in (1, 2))
+    machine.deferred.handle(facts.TableWanted(probes=(Probe(1, 1), Probe(1, 2))), 0)
+    machine.deferred.add(message(1))
+    machine.handle(facts.TableRead(None, segments), 0)
+    machine.handle(facts.StateMeasured(0, (), waiting_rows=7), 1)
+    shown = {one.name.removeprefix("joinery_worker_table_"): one.value for one in worker_samples(machine)(2)}
+    wanted = {"waiting_rows": 7, "waiting_messages": 1, "segments_read_total": 2, "read_bytes_total": 200}
+    assert wanted.items() <= shown.items()

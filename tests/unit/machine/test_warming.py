@@ -3,6 +3,8 @@
 import pytest
 
 from joinery.join.plan import JoinPlan
+from joinery.machine import warming
+from joinery.machine.facts import BatchJoined, Fact
 from joinery.machine.warming import warm_gateway, warm_worker
 from joinery.model.spec import JoinQuerySpec
 
@@ -34,3 +36,17 @@ def test_nested_loops_and_three_streams_can_be_warmed() -> None:
 def test_a_gateway_can_be_warmed(window: object) -> None:
     warm_gateway(plan_of(window))
     warm_worker(plan_of(window))
+
+
+@pytest.mark.parametrize("on", [["key"], ["key", "text"]])
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_a_query_with_a_stored_table_can_be_warmed(on: list[str], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = [
+        {"name": "s", "schema": COLUMNS, "time": {"column": "ts"}},
+        {"name": "t", "schema": COLUMNS, "table": {"path": "t"}},
+    ]
+    told: list[Fact] = []
+    monkeypatch.setattr(warming, "_do", lambda module, order: told.extend(module.perform(order)))
+    warm_worker(JoinPlan.of(JoinQuerySpec.parse({"streams": streams, "join": {"on": on, "type": kind}})))
+    joined = [fact for fact in told if isinstance(fact, BatchJoined)]
+    assert [1, 1] == [sum(part.times.size for part in fact.parts) for fact in joined]  # once it waited, once it did not

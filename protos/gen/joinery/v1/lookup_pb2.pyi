@@ -1,6 +1,7 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -36,14 +37,18 @@ class AskSegments(_message.Message):
     def __init__(self, stamps: _Optional[bytes] = ..., numbers: _Optional[bytes] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("version", "relation", "segment")
+    __slots__ = ("version", "relation", "segment", "padding", "bodies")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     RELATION_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    PADDING_FIELD_NUMBER: _ClassVar[int]
+    BODIES_FIELD_NUMBER: _ClassVar[int]
     version: Version
     relation: Relation
     segment: Segment
-    def __init__(self, version: _Optional[_Union[Version, _Mapping]] = ..., relation: _Optional[_Union[Relation, _Mapping]] = ..., segment: _Optional[_Union[Segment, _Mapping]] = ...) -> None: ...
+    padding: bytes
+    bodies: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, version: _Optional[_Union[Version, _Mapping]] = ..., relation: _Optional[_Union[Relation, _Mapping]] = ..., segment: _Optional[_Union[Segment, _Mapping]] = ..., padding: _Optional[bytes] = ..., bodies: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Version(_message.Message):
     __slots__ = ("version",)
@@ -76,11 +81,13 @@ class Relation(_message.Message):
     def __init__(self, version: _Optional[int] = ..., kind: _Optional[str] = ..., lows: _Optional[bytes] = ..., highs: _Optional[bytes] = ..., shifts: _Optional[bytes] = ..., starts: _Optional[bytes] = ..., slots: _Optional[bytes] = ..., firsts: _Optional[bytes] = ..., sizes: _Optional[bytes] = ..., stamps: _Optional[bytes] = ...) -> None: ...
 
 class Segment(_message.Message):
-    __slots__ = ("stamp", "number", "rows")
+    __slots__ = ("stamp", "number", "rows", "rows_body")
     STAMP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_BODY_FIELD_NUMBER: _ClassVar[int]
     stamp: int
     number: int
     rows: bytes
-    def __init__(self, stamp: _Optional[int] = ..., number: _Optional[int] = ..., rows: _Optional[bytes] = ...) -> None: ...
+    rows_body: int
+    def __init__(self, stamp: _Optional[int] = ..., number: _Optional[int] = ..., rows: _Optional[bytes] = ..., rows_body: _Optional[int] = ...) -> None: ...
