@@ -19,10 +19,10 @@ from joinery.operator.events import Reason
 from joinery.operator.load_children import LoadParent, load_children_of
 from joinery.operator.reconcile import Apply, Say, Wanted, mark_of
 from joinery.operator.settings import OperatorSettings
+from joinery.operator.spark_pods import NO_SPARK
 from joinery.operator.status import stamp
 
 ENDED: Final = ("Succeeded", "Failed")
-NO_SPARK: Final = "found no Spark in this release, wanted its image and rights; helm upgrade --set spark.enabled=true"
 Status: TypeAlias = dict[str, Any]
 
 
@@ -95,7 +95,7 @@ def _complaint(load: LoadTestSpec, seen: LoadSeen, settings: OperatorSettings) -
         return NO_SPARK
     if seen.query is None:
         return None
-    names = [stream.name for stream in seen.query.spec.streams]
+    names = [stream.name for stream in seen.query.spec.streams if stream.table is None]
     unknown = [
         str(Complaint(f"spec.streams[{place}]", name, f"one of {', '.join(names)}", "correct it"))
         for place, name in enumerate(load.streams)

@@ -61,7 +61,7 @@ def load_of(held: dict[str, Any]) -> Load:
     """What the operator wrote, as a load."""
     wanted, spec = LoadTestSpec.parse(held["load"]), JoinQuerySpec.parse(held["query"])
     return Load(
-        held["gateway"], spec, wanted.streams or tuple(stream.name for stream in spec.streams),
+        held["gateway"], spec, wanted.streams or tuple(stream.name for stream in spec.streams if stream.table is None),
         load_profile_of(wanted.profile), wanted.duration, wanted.producers, wanted.seed, held["name"], wanted.paced,
         wanted.end, wanted.workload,
     )  # fmt: skip
