@@ -43,6 +43,7 @@ def end_query(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | N
 
 _WORKLOADS: Final = (
     ("apps/v1", "StatefulSet", "worker"),
+    ("apps/v1", "StatefulSet", "lookup"),
     ("apps/v1", "Deployment", "gateway"),
     ("apps/v1", "Deployment", "collector"),
 )

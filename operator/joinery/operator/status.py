@@ -81,8 +81,17 @@ def phase_of(picture: Picture) -> str:
 
 
 def _is_ready(picture: Picture) -> bool:
-    """It takes rows and gives results: gateway, collector and at least one worker."""
-    return picture.is_attended and all(picture.ready.get(role, 0) for role in ("gateway", "collector", "worker"))
+    """It takes rows and gives results: gateway, collector and at least one worker; and whoever has the table."""
+    return picture.is_attended and all(picture.ready.get(role, 0) for role in _roles(picture))
+
+
+def _roles(picture: Picture) -> tuple[str, ...]:
+    """Of whom there must be a ready pod."""
+    return ("gateway", "collector", "worker", *(("lookup",) if _has_table(picture) else ()))
+
+
+def _has_table(picture: Picture) -> bool:
+    return picture.query is not None and picture.query.spec.table is not None
 
 
 # --- conditions
@@ -121,6 +130,10 @@ def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
         "WorkersAvailable": (ready >= wanted, "AllWorkersReady" if ready >= wanted else "InsufficientWorkers", workers),
         "Paused": (picture.is_paused, "Annotation" if picture.is_paused else "NotPaused", ""),
     }
+    if _has_table(picture):
+        there = bool(picture.ready.get("lookup", 0))
+        text = "its segments are served" if there else "no version of the table is served: rows wait for it"
+        made["TableAvailable"] = (there, "Served" if there else "NoLookup", text)
     if picture.view is not None:
         moving = len(picture.view.under_way)
         made["Balanced"] = (
@@ -136,7 +149,7 @@ def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
 
 
 def _missing(picture: Picture) -> str:
-    lacks = [role for role in ("gateway", "collector", "worker") if not picture.ready.get(role, 0)]
+    lacks = [role for role in _roles(picture) if not picture.ready.get(role, 0)]
     if lacks:
         return f"no ready pod: {', '.join(lacks)}"
     return "the operator has no connection to the gateway"

@@ -54,6 +54,9 @@ What is not deleted here goes with its owner.
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [create, patch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]  # of Spark's drivers and executors; they go with their query
+  verbs: [create, patch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [rolebindings]
   verbs: [create, patch]
