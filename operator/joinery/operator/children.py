@@ -78,7 +78,7 @@ class Parent:
 
 def children_of(parent: Parent, settings: OperatorSettings, certificates: dict[str, str]) -> Iterator[Manifest]:
     """Every object of a query; `certificates`: ca.crt, tls.crt, tls.key if the processes use them."""
-    yield _config_map(parent)
+    yield query_file(parent)
     yield _access(parent, settings)
     if certificates:
         yield child_of(parent, "v1", "Secret", f"{parent.name}-tls", type="Opaque", stringData=certificates)
@@ -143,7 +143,7 @@ def child_of(parent: Parent, version: str, kind: str, name: str, role: str = "qu
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}
 
 
-def _config_map(parent: Parent) -> Manifest:
+def query_file(parent: Parent) -> Manifest:
     """The query with the paths that its files have in the pods; and as it was accepted, for the operator."""
     files = {"query.yaml": placed(parent.query), ACCEPTED: parent.query}
     data = {name: yaml.safe_dump(one.to_dict(), sort_keys=False, allow_unicode=True) for name, one in files.items()}

@@ -96,7 +96,6 @@ def spec_schema() -> Schema:
             ".join.type", reason="FieldValueForbidden",
         ),
     ]  # fmt: skip
-    fields["engine"]["enum"] = ["service"]  # no query is run by Spark in a cluster yet
     _exactly_one(fields)
     table = fields["streams"]["items"]["properties"]["table"]
     table[RULES] = [rule("has(self.volume) || self.path.contains('://')", f"in a cluster a table {_LIES}")]

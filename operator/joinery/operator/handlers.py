@@ -19,6 +19,7 @@ from joinery.operator.authority import Signer
 from joinery.operator.children import QUERY_LABEL, ROLE_LABEL
 from joinery.operator.crd import GROUP, PLURAL, VERSION
 from joinery.operator.ending import end_query
+from joinery.operator.engine_attendant import EngineAttendant
 from joinery.operator.kube import Kube
 from joinery.operator.load_handlers import register_loads
 from joinery.operator.lookup_children import LOOKUP
@@ -159,7 +160,11 @@ async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str
     """One query, until it is deleted or the operator ends."""
     wake, key = operator.waker(namespace, name), (namespace, name)
     watched = operator.watched(namespace, name)
-    attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake.wake)
+    attendant: Attendant | EngineAttendant
+    if dict(body.get("spec") or {}).get("engine") == "spark":  # it cannot change
+        attendant = EngineAttendant(operator.kube, operator.settings)
+    else:
+        attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake.wake)
     operator.metrics.queries += 1
     try:
         while not stopped and key not in operator.ending:

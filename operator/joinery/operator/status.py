@@ -57,7 +57,7 @@ def status_of(picture: Picture, before: Mapping[str, Any]) -> Status:
         "replicas": picture.replicas,
         "readyReplicas": picture.ready.get("worker", 0),
         "desiredReplicas": picture.desired,
-        "conditions": _conditions(picture, before.get("conditions", ())),
+        "conditions": conditions_of(_truths(picture), before.get("conditions", ()), picture.generation, picture.now_ns),
         "scaling": _scaling(picture),
     }
     if picture.view is not None and picture.query is not None:
@@ -97,25 +97,31 @@ def _has_table(picture: Picture) -> bool:
 # --- conditions
 
 
-def _conditions(picture: Picture, before: Iterable[Mapping[str, Any]]) -> list[Status]:
+Truth = tuple[bool | None, str, str]
+"""Whether a condition holds (None: nobody knows), its reason and its message."""
+
+
+def conditions_of(
+    truths: Mapping[str, Truth], before: Iterable[Mapping[str, Any]], generation: int, now_ns: int
+) -> list[Status]:
+    """Conditions as an object shows them; one whose status is that of `before` keeps its time."""
     old = {one["type"]: one for one in before}
     made = []
-    for kind, (holds, reason, message) in _truths(picture).items():
+    for kind, (holds, reason, message) in truths.items():
         status = "Unknown" if holds is None else str(bool(holds))
         same = old.get(kind, {}).get("status") == status
         made.append({
-            "type": kind, "status": status, "reason": reason, "message": message,
-            "observedGeneration": picture.generation,
-            "lastTransitionTime": old[kind]["lastTransitionTime"] if same else stamp(picture.now_ns),
+            "type": kind, "status": status, "reason": reason, "message": message, "observedGeneration": generation,
+            "lastTransitionTime": old[kind]["lastTransitionTime"] if same else stamp(now_ns),
         })  # fmt: skip
     return made
 
 
-def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
+def _truths(picture: Picture) -> dict[str, Truth]:
     ready, wanted = picture.ready.get("worker", 0), picture.desired
     is_ready = _is_ready(picture)
     workers = f"{ready} of {wanted} workers are ready"
-    made: dict[str, tuple[bool | None, str, str]] = {
+    made: dict[str, Truth] = {
         "Ready": (is_ready, "Serving", "rows are taken and joined")
         if is_ready
         else (False, "Ended", "the query has ended: all of it is joined and committed")

@@ -50,7 +50,7 @@ What is not deleted here goes with its owner.
   verbs: [get]
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, create, patch]
+  verbs: [get, create, patch, delete]
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [create, patch]
