@@ -136,7 +136,7 @@ def _application(parent: LoadParent, settings: OperatorSettings) -> Application:
         slots=parent.slots,
         environment=(token,),
         mounted=(tls,) if settings.tls else (),
-        settings=_AT_ONCE,
+        settings={**_AT_ONCE, "spark.kubernetes.executor.podNamePrefix": parent.own},
     )
 
 

@@ -58,7 +58,8 @@ class Application:
     """One application."""
 
     own: str
-    """Name of its account, binding and ConfigMap, and the beginning of its executors' names."""
+    """Name of its account, binding and ConfigMap. Executors have names that Spark makes, others for every start: those of
+    a driver that died may still be there."""
     namespace: str
     title: str
     driver_labels: Mapping[str, str]
@@ -175,7 +176,6 @@ def _spark(application: Application, settings: OperatorSettings) -> dict[str, ob
         "spark.kubernetes.container.image": settings.spark_image,
         "spark.kubernetes.container.image.pullPolicy": settings.spark_pull_policy,
         "spark.kubernetes.executor.request.cores": "100m",
-        "spark.kubernetes.executor.podNamePrefix": application.own,
         "spark.kubernetes.executor.podTemplateFile": f"{SPARK_FILES}/executor.yaml",
         "spark.kubernetes.executor.podTemplateContainerName": "executor",
         "spark.kubernetes.executor.disableConfigMap": "true",

@@ -52,7 +52,7 @@ def _run(asked: argparse.Namespace) -> engine.Outcome:
     for left in asked.shared.glob("joinery-spark-*"):  # of a driver before us
         shutil.rmtree(left, ignore_errors=True)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with session.local(f"query {query.metadata.name}", asked.slots) as spark:
+    with session.local("joinery query", asked.slots) as spark:
         return engine.run(query.spec, asked.query.parent, spark, asked.shared)
 
 

@@ -161,3 +161,8 @@ def test_the_status_says_whether_the_table_is_there(lookup: int, truth: str) -> 
     assert (truth, truth) == (told["Ready"]["status"], told["TableAvailable"]["status"])
     if not lookup:
         assert "no ready pod: lookup" == told["Ready"]["message"]
+
+
+def test_executors_of_a_driver_that_died_are_in_nobodys_way_and_long_names_are_no_trouble() -> None:
+    """Spark refuses a prefix of more than 47 letters, and the same name twice."""
+    assert "podNamePrefix" not in applied(decided())["ConfigMap/orders-lookup"]["data"]["spark.conf"]
