@@ -58,8 +58,8 @@ class Application:
     """One application."""
 
     own: str
-    """Name of its account, binding and ConfigMap. Executors have names that Spark makes, others for every start: those of
-    a driver that died may still be there."""
+    """Name of its account, binding and ConfigMap. Executors have names that Spark makes, others for every start: those
+    of a driver that died may still be there."""
     namespace: str
     title: str
     driver_labels: Mapping[str, str]
