@@ -182,6 +182,8 @@ def _spark(application: Application, settings: OperatorSettings) -> dict[str, ob
         "spark.kubernetes.driver.service.deleteOnTermination": "false",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+        "spark.authenticate": "true",  # by a secret that the driver makes up and gives to its executors
+        "spark.network.crypto.enabled": "true",
         "spark.python.daemon.module": "joinery.spark.daemon",
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
