@@ -263,7 +263,7 @@ class Attendant:
         return []
 
     def _apply(self, action: Apply) -> list[Say]:
-        is_new = action.key[0] == "ConfigMap" and action.key not in self._applied
+        is_new = action.key[0] == "ConfigMap" and action.key[1].endswith("-query") and action.key not in self._applied
         try:
             made = self._kube.apply(action.manifest)
         except ApiException as error:
