@@ -12,7 +12,7 @@ from tests.cluster.clusters import CommandFailed
 from tests.cluster.user import ROOT, User, folder, join_query
 
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("0*/query.yaml")) if "table:" not in path.read_text()]
-"""Those with a stored table are refused in a cluster."""
+"""Those with a stored table need Spark: test_tables."""
 SLOW: dict[str, Any] = {
     "worker": {"speed": 200000, "buffer": "64Ki"},
     "epochs": {"reorganization": "1s"},

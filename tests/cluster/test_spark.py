@@ -10,14 +10,13 @@ import pytest
 from joinery.model.spec import JoinQuery
 from joinery.spark.load_job import load_of
 from joinery.spark.loading import rows_of
-from tests.cluster.clusters import Cluster, CommandFailed, place
+from tests.cluster.clusters import Cluster, CommandFailed
 from tests.cluster.reading import digest_of
+from tests.cluster.sparked import RELEASE, TOKEN, spark_release
 from tests.cluster.test_release import _right
 from tests.cluster.traffic import pairs
-from tests.cluster.user import CHART, HERE, ROOT, User, join_query
+from tests.cluster.user import HERE, User, join_query
 
-RELEASE = "spark"
-TOKEN = "open sesame"  # noqa: S105
 STREAM: dict[str, Any] = {
     "schema": {"k": "int64", "number": "int64", "ts": "int64"}, "window": "5s", "time": {"column": "ts", "unit": "us"},
 }  # fmt: skip
@@ -41,26 +40,8 @@ def load_test(name: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def sparked(cluster: Cluster) -> Iterator[User]:
-    """A release with Spark, certificates and a token, in a namespace of its own and with no ClusterRole."""
-    user = User(cluster, RELEASE)
-    for plural in ("joinqueries", "loadtests"):
-        definition = str(CHART / f"files/{plural}.yaml")
-        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", definition)
-    repository, _, tag = cluster.joinery_image.rpartition(":")
-    redis, _, redis_tag = cluster.redis_image.rpartition(":")
-    spark, _, spark_tag = place().spark_image().rpartition(":")
-    cluster.helm(
-        "install", RELEASE, str(CHART), "--namespace", RELEASE, "--create-namespace", "--wait", "--timeout", "3m",
-        "--values", str(ROOT / "helm/dev.yaml"), "--set", f"image.repository={repository},image.tag={tag}",
-        "--set", f"redis.image.repository={redis},redis.image.tag={redis_tag}", "--set", "crds.install=false",
-        "--set", f"watchNamespaces={{{RELEASE}}}", "--set", f"auth.token={TOKEN}", "--set", "tls.enabled=true",
-        "--set", f"spark.enabled=true,spark.image.repository={spark},spark.image.tag={spark_tag}",
-        timeout_s=240,
-    )  # fmt: skip
-    yield user
-    user.kubectl("delete", "loadt,joinq", "--all", timeout_s=180)
-    cluster.helm("uninstall", RELEASE, "--namespace", RELEASE, "--wait", timeout_s=300)
-    cluster.kubectl("delete", "namespace", RELEASE, timeout_s=120)
+    with spark_release(cluster) as user:
+        yield user
 
 
 def state(user: User, name: str) -> Any:

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 from joinery.cli.checking import verify_output
 from joinery.cli.query_file import parse
 from joinery.cli.spark_run import is_for_spark
+from joinery.join import fitness
 from joinery.model.errors import BadSpec, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
-from joinery.spark import engine, fitness
+from joinery.spark import engine
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 EXAMPLES = Path(__file__).parents[2] / "examples"

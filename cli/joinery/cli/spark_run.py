@@ -11,6 +11,7 @@ import typer
 from joinery.adapters.extras import how_to_get
 from joinery.cli.summary import late_warning
 from joinery.cli.words import counted, number
+from joinery.join import fitness
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
 
@@ -32,7 +33,7 @@ def is_for_spark(spec: JoinQuerySpec, engine: str | None, flags: Mapping[str, ob
 def run_on_spark(query: Path, spec: JoinQuerySpec, *, as_json: bool, quiet: bool) -> None:
     """From sources to sinks; refused by name where Spark would not give the same rows."""
     try:
-        from joinery.spark import engine, fitness, session  # noqa: PLC0415 - Spark is an extra
+        from joinery.spark import engine, session  # noqa: PLC0415 - Spark is an extra
     except ImportError as error:
         raise UserMustAct(f"found no PySpark ({error}), wanted it; {how_to_get('spark')}") from error
     fitness.check(spec)

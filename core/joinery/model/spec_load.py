@@ -32,11 +32,11 @@ from joinery.model.spec_fields import (
 )
 from joinery.model.spec_lookup import Place
 from joinery.model.spec_parsing import parse_section
+from joinery.model.spec_pods import MAX_EXECUTORS
 from joinery.model.spec_profiles import BurstSpec, RampSpec, SineSpec, StepSpec
 from joinery.model.spec_sections import KeysSpec
 
 MAX_PRODUCERS = 64
-MAX_EXECUTORS = 32
 
 
 class ConstantSpec(Section):

@@ -35,7 +35,7 @@ from joinery.model.spec_fields import (
     WindowField,
     exactly_one,
 )
-from joinery.model.spec_pods import ResourcesSpec
+from joinery.model.spec_pods import ResourcesSpec, VolumeSpec
 from joinery.model.spec_profiles import ProfileSpec
 from joinery.model.spec_table import VERSION, VERSION_TYPE, TableSpec
 from joinery.model.spec_texts import ExpressionText, KeyParts
@@ -58,20 +58,6 @@ class TimeSpec(Section):
     """How far behind its producer's greatest time a row may be; what is further behind is late."""
     idle_timeout: NeverDuration | None = Field(None, alias="idleTimeout")
     """A producer silent for so long no longer holds the watermark; left out: 30s for push, never for other sources."""
-
-
-class VolumeSpec(Section):
-    """Where a file lies in a cluster: exactly one of the two."""
-
-    claim: FullText | None = Field(None, examples=["my-claim"])
-    """Name of a PersistentVolumeClaim."""
-    config_map: FullText | None = Field(None, alias="configMap", examples=["my-files"])
-    """Name of a ConfigMap."""
-
-    @model_validator(mode="after")
-    def _one(self) -> "VolumeSpec":
-        exactly_one(self, ("claim", "config_map"), "write volume: {claim: my-claim}")
-        return self
 
 
 class FileSpec(Section):

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from joinery.model.complaints import BadValue
 from joinery.model.quantities import Bytes, Nanoseconds, format_size
 from joinery.model.spec_fields import Count, FullText, Natural, PositiveDuration, Rows, Section, Share, Size
+from joinery.model.spec_pods import VolumeSpec
 from joinery.model.types import ColumnType, parse_type
 
 VERSION: Final = "version"
@@ -25,7 +26,9 @@ class TableSpec(Section):
     """A stored table, how it is cut into segments, and how much of it is kept in memory."""
 
     path: FullText = Field(examples=["information"])
-    """File or folder of the table, relative to the query file."""
+    """File or folder of the table, relative to the query file, or to its volume; or a URL that Spark knows."""
+    volume: VolumeSpec | None = None
+    """In a cluster: the volume that holds the table."""
     format: FullText = "parquet"
     """What Spark calls the format of the table."""
     refresh: PositiveDuration = Nanoseconds(10 * _SECOND)

@@ -77,8 +77,15 @@ class Watched:
         """Role and readiness by name."""
         self.last_words: LastWords | None = None
         """Of the newest gateway that ended."""
+        self.lookup_words: LastWords | None = None
+        """Of the newest lookup application that ended."""
         self.versions: dict[Key, str | None] = {}
         """The version of each child; None: it is gone."""
+
+    def cannot_run(self) -> str | None:
+        """What a process said that will not run as things are."""
+        said = (self.last_words, self.lookup_words)
+        return next((words.text for words in said if words is not None and words.code == CANNOT_RUN), None)
 
     def count(self, role: str) -> int:
         """Pods of a role."""
@@ -256,7 +263,7 @@ class Attendant:
         return []
 
     def _apply(self, action: Apply) -> list[Say]:
-        is_new = action.key[0] == "ConfigMap" and action.key not in self._applied
+        is_new = action.key[0] == "ConfigMap" and action.key[1].endswith("-query") and action.key not in self._applied
         try:
             made = self._kube.apply(action.manifest)
         except ApiException as error:
@@ -317,10 +324,8 @@ class Attendant:
 
     def _complain(self, outcome: Outcome) -> list[Say]:
         """A complaint is told once."""
-        words = self._watched.last_words
-        cannot_run = words.text if words is not None and words.code == CANNOT_RUN else None
         refused = None if self._refused is None else self._refused[1]
-        stalled = outcome.stalled or refused or cannot_run or "\n".join(self._troubles) or None
+        stalled = outcome.stalled or refused or self._watched.cannot_run() or "\n".join(self._troubles) or None
         is_new, self._stalled = stalled is not None and stalled != self._stalled, stalled
         return [Say(Reason.VALIDATION_ERROR, stalled or "", is_warning=True)] if is_new else []
 

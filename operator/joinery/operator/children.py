@@ -6,6 +6,7 @@
     collector  Deployment of one pod, Service
     workers    StatefulSet (a stable name is the worker's name; the highest ordinal leaves first), headless Service
     PodDisruptionBudget, NetworkPolicy
+    lookup     of a query with a stored table: `lookup_children`
 
 Every pod may be killed at any moment, and another one goes on: terms and map versions fence the old one, so a
 Deployment is good enough for gateway and collector.
@@ -29,10 +30,18 @@ Manifest = dict[str, Any]
 
 GATEWAY_PORT: Final = 7400
 COLLECTOR_PORT: Final = 7401
+LOOKUP_PORT: Final = 7402
 HTTP_PORT: Final = 8080
 OWN_BYTES: Final = 512 * 2**20
 """What a worker's process needs beside its windows."""
 USER: Final = 10001
+POD_SECURITY: Final = {
+    "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}  # fmt: skip
+CONTAINER_SECURITY: Final = {
+    "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+}  # fmt: skip
 FILES: Final = "/etc/joinery"
 LAST_WORDS: Final = "/dev/termination-log"
 _REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
@@ -69,14 +78,14 @@ class Parent:
 
 def children_of(parent: Parent, settings: OperatorSettings, certificates: dict[str, str]) -> Iterator[Manifest]:
     """Every object of a query; `certificates`: ca.crt, tls.crt, tls.key if the processes use them."""
-    yield _config_map(parent)
+    yield query_file(parent)
     yield _access(parent, settings)
     if certificates:
-        yield _object(parent, "v1", "Secret", f"{parent.name}-tls", type="Opaque", stringData=certificates)
+        yield child_of(parent, "v1", "Secret", f"{parent.name}-tls", type="Opaque", stringData=certificates)
     for role, port in (("gateway", GATEWAY_PORT), ("collector", COLLECTOR_PORT)):
-        yield _service(parent, role, port)
+        yield service_of(parent, role, port)
         yield _deployment(parent, settings, role, port)
-    yield _service(parent, "worker", HTTP_PORT, headless=True)
+    yield service_of(parent, "worker", HTTP_PORT, headless=True)
     yield _stateful_set(parent, settings)
     yield _budget(parent)
     yield _network_policy(parent)
@@ -111,7 +120,8 @@ def keys_of(namespace: str, name: str, uid: str) -> str:
     return f"{namespace}.{name}.{uid[:8]}"
 
 
-def _labels(parent: Parent, role: str) -> dict[str, str]:
+def labels_of(parent: Parent, role: str) -> dict[str, str]:
+    """What the objects of a query carry."""
     return {
         **selector_of(parent.name, role),
         "app.kubernetes.io/part-of": "joinery",
@@ -121,37 +131,39 @@ def _labels(parent: Parent, role: str) -> dict[str, str]:
     }
 
 
-def _object(parent: Parent, version: str, kind: str, name: str, role: str = "query", **body: Any) -> Manifest:
+def child_of(parent: Parent, version: str, kind: str, name: str, role: str = "query", **body: Any) -> Manifest:
+    """An object that goes with the query."""
     owner = {
         "apiVersion": "joinery.dev/v1alpha1", "kind": "JoinQuery", "name": parent.name, "uid": parent.uid,
         "controller": True, "blockOwnerDeletion": False,
     }  # fmt: skip
     metadata = {
-        "name": name, "namespace": parent.namespace, "labels": _labels(parent, role), "ownerReferences": [owner],
+        "name": name, "namespace": parent.namespace, "labels": labels_of(parent, role), "ownerReferences": [owner],
     }  # fmt: skip
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}
 
 
-def _config_map(parent: Parent) -> Manifest:
+def query_file(parent: Parent) -> Manifest:
     """The query with the paths that its files have in the pods; and as it was accepted, for the operator."""
     files = {"query.yaml": placed(parent.query), ACCEPTED: parent.query}
     data = {name: yaml.safe_dump(one.to_dict(), sort_keys=False, allow_unicode=True) for name, one in files.items()}
-    return _object(parent, "v1", "ConfigMap", f"{parent.name}-query", data=data)
+    return child_of(parent, "v1", "ConfigMap", f"{parent.name}-query", data=data)
 
 
 def _access(parent: Parent, settings: OperatorSettings) -> Manifest:
     spec = parent.query.spec
     data = {"token": settings.token, "redis-url": spec.redis.url or settings.redis_url}
-    return _object(parent, "v1", "Secret", f"{parent.name}-access", type="Opaque", stringData=data)
+    return child_of(parent, "v1", "Secret", f"{parent.name}-access", type="Opaque", stringData=data)
 
 
-def _service(parent: Parent, role: str, port: int, *, headless: bool = False) -> Manifest:
+def service_of(parent: Parent, role: str, port: int, *, headless: bool = False) -> Manifest:
+    """How the pods of a role are found."""
     ports = [{"name": "http" if headless else "grpc", "port": port, "targetPort": port, "protocol": "TCP"}]
     spec: Manifest = {"selector": selector_of(parent.name, role), "ports": ports}
     spec["publishNotReadyAddresses"] = True  # each becomes ready by talking to the others
     if headless:
         spec["clusterIP"] = "None"
-    return _object(parent, "v1", "Service", f"{parent.name}-{role}", role, spec=spec)
+    return child_of(parent, "v1", "Service", f"{parent.name}-{role}", role, spec=spec)
 
 
 def _deployment(parent: Parent, settings: OperatorSettings, role: str, port: int) -> Manifest:
@@ -162,7 +174,7 @@ def _deployment(parent: Parent, settings: OperatorSettings, role: str, port: int
         "selector": {"matchLabels": selector_of(parent.name, role)},
         "template": _pod(parent, settings, role, ["--name", role, "--listen", f"0.0.0.0:{port}"]),
     }
-    return _object(parent, "apps/v1", "Deployment", f"{parent.name}-{role}", role, spec=spec)
+    return child_of(parent, "apps/v1", "Deployment", f"{parent.name}-{role}", role, spec=spec)
 
 
 def _stateful_set(parent: Parent, settings: OperatorSettings) -> Manifest:
@@ -174,7 +186,7 @@ def _stateful_set(parent: Parent, settings: OperatorSettings) -> Manifest:
         "selector": {"matchLabels": selector_of(parent.name, "worker")},
         "template": _pod(parent, settings, "worker", ["--name", "worker-$(ORDINAL)"]),
     }
-    return _object(parent, "apps/v1", "StatefulSet", f"{parent.name}-worker", "worker", spec=spec)
+    return child_of(parent, "apps/v1", "StatefulSet", f"{parent.name}-worker", "worker", spec=spec)
 
 
 def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]) -> Manifest:
@@ -200,17 +212,15 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
         "terminationMessagePath": LAST_WORDS,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": _resources(parent, role),
-        "securityContext": {
-            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONTAINER_SECURITY,
         "volumeMounts": mounts,
-        "livenessProbe": _probe("/livez", period=10, failures=6),
-        "readinessProbe": _probe("/readyz", period=1, failures=3),
-        "startupProbe": _probe("/livez", period=1, failures=120),
+        "livenessProbe": probe_of("/livez", period=10, failures=6),
+        "readinessProbe": probe_of("/readyz", period=1, failures=3),
+        "startupProbe": probe_of("/livez", period=1, failures=120),
     }  # fmt: skip
     made: Manifest = {
         "metadata": {
-            "labels": {**dict(parent.query.spec.pods.labels), **_labels(parent, role)},
+            "labels": {**dict(parent.query.spec.pods.labels), **labels_of(parent, role)},
             "annotations": {
                 **dict(parent.query.spec.pods.annotations),
                 "kubectl.kubernetes.io/default-container": role, START_MARK: _read_at_start(parent, settings),
@@ -220,13 +230,10 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 30,
-            "securityContext": {
-                "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": POD_SECURITY,
             "containers": [container],
             "volumes": volumes if role != "worker" else [one for one in volumes if one["name"] in _WORKER_VOLUMES],
-            **_placed(parent.query.spec.pods),
+            **placement_of(parent.query.spec.pods),
         },
     }  # fmt: skip
     if settings.pull_secrets:
@@ -236,7 +243,7 @@ def _pod(parent: Parent, settings: OperatorSettings, role: str, flags: list[str]
     return made
 
 
-def _placed(pods: PodsSpec) -> Manifest:
+def placement_of(pods: PodsSpec) -> Manifest:
     """On which nodes, as the query says it."""
     made: Manifest = {}
     if pods.node_selector:
@@ -277,6 +284,8 @@ def _common_flags(parent: Parent, settings: OperatorSettings) -> list[str]:
         "--http", f"0.0.0.0:{HTTP_PORT}",
     ]  # fmt: skip
     made += ["--last-words", LAST_WORDS]
+    if parent.query.spec.table is not None:
+        made += ["--lookup", f"{parent.name}-lookup.{parent.namespace}.svc:{LOOKUP_PORT}"]
     return [*made, "--tls", CERTIFICATES] if settings.tls else made
 
 
@@ -318,16 +327,17 @@ def _resources(parent: Parent, role: str) -> Manifest:
     return {"requests": requests, "limits": limits} if limits else {"requests": requests}
 
 
-def _probe(path: str, *, period: int, failures: int) -> Manifest:
+def probe_of(path: str, *, period: int, failures: int, port: str = "http") -> Manifest:
+    """A question of the kubelet over plain HTTP."""
     return {
-        "httpGet": {"path": path, "port": "http", "scheme": "HTTP"}, "periodSeconds": period, "timeoutSeconds": 5,
+        "httpGet": {"path": path, "port": port, "scheme": "HTTP"}, "periodSeconds": period, "timeoutSeconds": 5,
         "failureThreshold": failures,
     }  # fmt: skip
 
 
 def _budget(parent: Parent) -> Manifest:
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": selector_of(parent.name, "worker")}}
-    return _object(parent, "policy/v1", "PodDisruptionBudget", f"{parent.name}-worker", "worker", spec=spec)
+    return child_of(parent, "policy/v1", "PodDisruptionBudget", f"{parent.name}-worker", "worker", spec=spec)
 
 
 def _network_policy(parent: Parent) -> Manifest:
@@ -338,4 +348,4 @@ def _network_policy(parent: Parent) -> Manifest:
         "policyTypes": ["Ingress"],
         "ingress": [{"ports": ports}],
     }
-    return _object(parent, "networking.k8s.io/v1", "NetworkPolicy", parent.name, spec=spec)
+    return child_of(parent, "networking.k8s.io/v1", "NetworkPolicy", parent.name, spec=spec)

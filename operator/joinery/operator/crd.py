@@ -32,6 +32,7 @@ _KEPT: Final[tuple[str, ...]] = (
 )  # fmt: skip
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 RULES: Final = "x-kubernetes-validations"
+_LIES: Final = "lies on a volume: add volume: {claim: my-claim} or {configMap: my-files}"
 _A_NEW_QUERY: Final = "cannot change while the query runs: make a new query"
 
 
@@ -95,10 +96,10 @@ def spec_schema() -> Schema:
             ".join.type", reason="FieldValueForbidden",
         ),
     ]  # fmt: skip
-    fields["engine"]["enum"] = ["service"]  # no Spark is started in a cluster yet
-    local = "a stored table is not yet joined with in a cluster: run the query with joinery run"
-    fields["streams"]["items"][RULES] = [rule("!has(self.table)", local, ".table", reason="FieldValueForbidden")]
     _exactly_one(fields)
+    table = fields["streams"]["items"]["properties"]["table"]
+    table[RULES] = [rule("has(self.volume) || self.path.contains('://')", f"in a cluster a table {_LIES}")]
+    table["properties"]["volume"][RULES] = [one_of(list(table["properties"]["volume"]["properties"]))]
     _freeze(fields)
     return made
 
@@ -122,8 +123,7 @@ def _exactly_one(fields: dict[str, Schema]) -> None:
         names = [name for name in one["properties"] if name != "pace"]
         one[RULES] = [one_of(names)]
         file = one["properties"]["file"]
-        wanted = "in a cluster a file lies on a volume: add volume: {claim: my-claim} or {configMap: my-files}"
-        file[RULES] = [rule("has(self.volume)", wanted)]
+        file[RULES] = [rule("has(self.volume)", f"in a cluster a file {_LIES}")]
         names = list(file["properties"]["volume"]["properties"])
         file["properties"]["volume"][RULES] = [one_of(names)]
 

@@ -64,7 +64,7 @@ _DECISION: Final = fields_of(
 STATUS: Final = fields_of(
     "What the operator saw last.",
     observedGeneration=_COUNT,
-    phase=schema_of("string", "Pending, Running, Scaling, Paused, Stalled, Finished or Deleting."),
+    phase=schema_of("string", "Pending, Running, Scaling, Paused, Stalled, Finished, Failed or Deleting."),
     selector=schema_of("string", "Labels of the worker pods, for autoscalers."),
     replicas=schema_of("integer", "Worker pods that are there."),
     readyReplicas=schema_of("integer", "Worker pods that are ready."),

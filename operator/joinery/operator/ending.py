@@ -25,12 +25,16 @@ def end_query(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | N
     """End it; what could not be done, None if all was."""
     until_s = time.monotonic() + settings.delete_s
     try:
-        for version, kind, role in _WORKLOADS:
+        is_sparks = wanted.spec.get("engine") == "spark"
+        workloads = _WORKLOADS if not is_sparks else _SPARKS if settings.spark_image else ()
+        for version, kind, role in workloads:
             kube.delete(version, kind, wanted.namespace, f"{wanted.name}-{role}")
         while kube.list("v1", "Pod", wanted.namespace, f"{QUERY_LABEL}={wanted.name}"):
             if time.monotonic() > until_s:
                 return f"pods of {wanted.name} are still there after {settings.delete_s:g} s; its keys in Redis stay"
             time.sleep(_LOOK_S)
+        if is_sparks:
+            return None
         if (url := _redis_of(kube, settings, wanted)) is not None:
             forget_keys(url, keys_of(wanted.namespace, wanted.name, wanted.uid), until_s)
         else:
@@ -43,9 +47,11 @@ def end_query(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | N
 
 _WORKLOADS: Final = (
     ("apps/v1", "StatefulSet", "worker"),
+    ("apps/v1", "StatefulSet", "lookup"),
     ("apps/v1", "Deployment", "gateway"),
     ("apps/v1", "Deployment", "collector"),
 )
+_SPARKS: Final = (("batch/v1", "Job", "spark"),)
 
 
 def _redis_of(kube: Kube, settings: OperatorSettings, wanted: Wanted) -> str | None:

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     CHECKPOINT_FAILED = "CheckpointFailed"
     VALIDATION_ERROR = "ValidationError"
     FINISHED = "Finished"
+    FAILED = "Failed"
     CLEANUP_FAILED = "CleanupFailed"
     LOAD_WAITING = "LoadWaiting"
     LOAD_STARTED = "LoadStarted"

@@ -19,8 +19,10 @@ from joinery.operator.authority import Signer
 from joinery.operator.children import QUERY_LABEL, ROLE_LABEL
 from joinery.operator.crd import GROUP, PLURAL, VERSION
 from joinery.operator.ending import end_query
+from joinery.operator.engine_attendant import EngineAttendant
 from joinery.operator.kube import Kube
 from joinery.operator.load_handlers import register_loads
+from joinery.operator.lookup_children import LOOKUP
 from joinery.operator.metrics import Metrics
 from joinery.operator.reconcile import Say, wanted_of
 from joinery.operator.settings import OperatorSettings
@@ -158,7 +160,11 @@ async def _attend(operator: Operator, body: kopf.Body, namespace: str, name: str
     """One query, until it is deleted or the operator ends."""
     wake, key = operator.waker(namespace, name), (namespace, name)
     watched = operator.watched(namespace, name)
-    attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake.wake)
+    attendant: Attendant | EngineAttendant
+    if dict(body.get("spec") or {}).get("engine") == "spark":  # it cannot change
+        attendant = EngineAttendant(operator.kube, operator.settings)
+    else:
+        attendant = Attendant(operator.kube, operator.settings, operator.signer, watched, wake.wake)
     operator.metrics.queries += 1
     try:
         while not stopped and key not in operator.ending:
@@ -216,15 +222,16 @@ def _last_words(status: Any) -> LastWords | None:
 def _pod_changed(operator: Operator) -> Any:
     async def changed(namespace: str, name: str, labels: Any, status: Any, event: Any, **_: Any) -> None:
         watched = operator.watched(namespace, labels[QUERY_LABEL])
-        if event.get("type") == "DELETED":
+        role, is_gone = labels.get(ROLE_LABEL, ""), event.get("type") == "DELETED"
+        if is_gone:
             watched.pods.pop(name, None)
-            if labels.get(ROLE_LABEL) == "gateway":
-                watched.last_words = None
         else:
             ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", ()))
-            watched.pods[name] = (labels.get(ROLE_LABEL, ""), ready)
-            if labels.get(ROLE_LABEL) == "gateway":
-                watched.last_words = _last_words(status)
+            watched.pods[name] = (role, ready)
+        if role == "gateway":
+            watched.last_words = None if is_gone else _last_words(status)
+        elif role == LOOKUP:
+            watched.lookup_words = None if is_gone else _last_words(status)
         operator.waker(namespace, labels[QUERY_LABEL]).wake()
 
     return changed

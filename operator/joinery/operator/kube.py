@@ -17,6 +17,7 @@ TIMEOUT_S: Final = 15.0
 
 PLURALS: Final = {
     "ConfigMap": "configmaps",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
     "Secret": "secrets",
     "Service": "services",
     "Deployment": "deployments",

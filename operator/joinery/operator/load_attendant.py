@@ -3,7 +3,6 @@
 `step` starts from what there is, so an operator that was killed goes on.
 """
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +13,10 @@ from joinery.model.spec import JoinQuery
 from joinery.operator.children import Manifest, accepted_of
 from joinery.operator.kube import REFUSALS, Kube, reason_of
 from joinery.operator.load_children import LOAD_LABEL, LOAD_ROLE_LABEL
-from joinery.operator.load_reconcile import ENDED, Driver, LoadOutcome, LoadSeen, reconcile_load, stalled
+from joinery.operator.load_reconcile import ENDED, LoadOutcome, LoadSeen, reconcile_load, stalled
 from joinery.operator.reconcile import Say, Wanted
 from joinery.operator.settings import OperatorSettings
+from joinery.operator.spark_jobs import driver_of, is_running
 
 VERSION = "joinery.dev/v1alpha1"
 
@@ -66,8 +66,8 @@ class LoadAttendant:
         return LoadSeen(
             query=self._query(wanted, held),
             query_status=(held or {}).get("status", {}),
-            driver=_driver(job, [pod for pod in pods if _role(pod) == "driver"]),
-            executors=sum(_role(pod) == "executor" and _phase(pod) == "Running" for pod in pods),
+            driver=driver_of(job, [pod for pod in pods if _role(pod) == "driver"], "sent"),
+            executors=sum(_role(pod) == "executor" and is_running(pod) for pod in pods),
             status=status,
         )
 
@@ -79,35 +79,5 @@ class LoadAttendant:
         return accepted_of(config, held["metadata"]["uid"])
 
 
-def _driver(job: Manifest | None, pods: list[Manifest]) -> Driver | None:
-    """What the Job and its pod tell; a pod that is gone has left no words."""
-    if job is None:
-        return None
-    told = job.get("status", {})
-    text = next((said for pod in pods if (said := _last_words(pod))), "")
-    try:
-        words = json.loads(text)
-    except ValueError:
-        words = None
-    return Driver(
-        is_running=any(_phase(pod) == "Running" for pod in pods),
-        has_succeeded=bool(told.get("succeeded")),
-        has_failed=bool(told.get("failed")),
-        words=words if isinstance(words, dict) and "sent" in words else None,
-        text=str(words["failed"]) if isinstance(words, dict) and "failed" in words else text,
-    )
-
-
-def _last_words(pod: Manifest) -> str:
-    for container in pod.get("status", {}).get("containerStatuses", ()):
-        if (ended := container.get("state", {}).get("terminated")) is not None:
-            return str(ended.get("message") or f"exit code {ended['exitCode']} ({ended.get('reason', '')})")
-    return ""
-
-
 def _role(pod: Manifest) -> str:
     return str(pod["metadata"].get("labels", {}).get(LOAD_ROLE_LABEL, ""))
-
-
-def _phase(pod: Manifest) -> str:
-    return str(pod.get("status", {}).get("phase", ""))

@@ -12,23 +12,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
-
 from joinery.model.spec import JoinQuery
 from joinery.model.spec_load import LoadTestSpec
-from joinery.operator.children import CERTIFICATES, GATEWAY_PORT, LAST_WORDS, USER, Manifest
+from joinery.operator.children import CERTIFICATES, GATEWAY_PORT, LAST_WORDS, Manifest
 from joinery.operator.settings import OperatorSettings
+from joinery.operator.spark_pods import (
+    SPARK_FILES,
+    Application,
+    Mounted,
+    driver_pod,
+    files_of,
+    plain_yaml,
+    rights_of,
+    submitted,
+)
 
 LOAD_LABEL: Final = "joinery.dev/loadtest"
 LOAD_ROLE_LABEL: Final = "joinery.dev/load-role"
-FILES: Final = "/etc/joinery-load"
-MASTER: Final = "k8s://https://kubernetes.default.svc"
-DRIVER_PORT: Final = 7078
-BLOCKS_PORT: Final = 7079
-_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""Java only starts the Python that works: it should start soon, and take little."""
-_MEBI_PER_TASK: Final = 192
-"""What a Python worker of Spark needs."""
+_AT_ONCE: Final = {
+    # every producer at once, or none: wait for all executors, ask again soon; a second try would send rows twice
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
+    "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "2s",
+    "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": 150,
+    "spark.stage.maxConsecutiveAttempts": 1,
+    "spark.task.maxFailures": 1,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +58,7 @@ class LoadParent:
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams that get rows."""
-        return self.load.streams or tuple(stream.name for stream in self.query.spec.streams)
+        return self.load.streams or tuple(stream.name for stream in self.query.spec.streams if stream.table is None)
 
     @property
     def tasks(self) -> int:
@@ -69,13 +78,14 @@ class LoadParent:
 
 def load_children_of(parent: LoadParent, settings: OperatorSettings) -> Iterator[Manifest]:
     """Every object of a load, in the order in which they are made."""
-    yield _object(parent, "v1", "ConfigMap", data=_files(parent, settings))
-    yield _object(parent, "v1", "ServiceAccount", automountServiceAccountToken=False)
-    kind, _, name = settings.spark_role.partition("/")
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-    subject = {"kind": "ServiceAccount", "name": parent.own, "namespace": parent.namespace}
-    yield _object(parent, "rbac.authorization.k8s.io/v1", "RoleBinding", roleRef=role, subjects=[subject])
-    yield _object(parent, "batch/v1", "Job", spec=_job(parent, settings))
+    application = _application(parent, settings)
+
+    def make(version: str, kind: str, **body: Any) -> Manifest:
+        return _object(parent, version, kind, **body)
+
+    yield make("v1", "ConfigMap", data={"load.yaml": _load(parent), **files_of(application, settings)})
+    yield from rights_of(application, settings, make)
+    yield make("batch/v1", "Job", spec=_job(parent, application, settings))
 
 
 def _labels(parent: LoadParent, role: str) -> dict[str, str]:
@@ -99,152 +109,40 @@ def _object(parent: LoadParent, version: str, kind: str, **body: Any) -> Manifes
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}
 
 
-# --- what the driver reads
-
-
-def _files(parent: LoadParent, settings: OperatorSettings) -> dict[str, str]:
-    load = {
+def _load(parent: LoadParent) -> str:
+    """What the driver sends, and where."""
+    return plain_yaml({
         "name": f"{parent.name}-{parent.uid[:8]}",
         "gateway": f"{parent.query.metadata.name}-gateway.{parent.namespace}.svc:{GATEWAY_PORT}",
         "load": parent.load.to_dict(),
         "query": parent.query.spec.to_dict(),
-    }
-    conf = "".join(f"{key} {value}\n" for key, value in sorted(_spark(parent, settings).items()))
-    return {"load.yaml": _yaml(load), "spark.conf": conf, "executor.yaml": _yaml(_executor(parent, settings))}
+    })  # fmt: skip
 
 
-def _spark(parent: LoadParent, settings: OperatorSettings) -> dict[str, object]:
-    """Spark's settings. No ConfigMap, Service or claim is made, so that the driver needs no right on them."""
-    overhead = 384 + _MEBI_PER_TASK * parent.slots
-    made: dict[str, object] = {
-        "spark.master": MASTER,
-        "spark.submit.deployMode": "client",
-        "spark.app.name": f"load {parent.name}",
-        "spark.driver.memory": "512m",
-        "spark.driver.extraJavaOptions": _JAVA,
-        "spark.driver.port": DRIVER_PORT,
-        "spark.driver.blockManager.port": BLOCKS_PORT,
-        "spark.executor.instances": parent.executors,
-        "spark.executor.cores": parent.slots,
-        "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": _JAVA,
-        "spark.executor.memoryOverhead": f"{overhead}m",
-        "spark.kubernetes.namespace": parent.namespace,
-        "spark.kubernetes.container.image": settings.spark_image,
-        "spark.kubernetes.container.image.pullPolicy": settings.spark_pull_policy,
-        "spark.kubernetes.executor.request.cores": "100m",
-        "spark.kubernetes.executor.podNamePrefix": parent.own,
-        "spark.kubernetes.executor.podTemplateFile": f"{FILES}/executor.yaml",
-        "spark.kubernetes.executor.podTemplateContainerName": "executor",
-        "spark.kubernetes.executor.disableConfigMap": "true",
-        "spark.kubernetes.driver.service.deleteOnTermination": "false",
-        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
-        "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
-        "spark.python.daemon.module": "joinery.spark.daemon",
-        # every producer at once, or none: wait for all executors, ask again soon; a second try would send rows twice
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
-        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "2s",
-        "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": 150,
-        "spark.stage.maxConsecutiveAttempts": 1,
-        "spark.task.maxFailures": 1,
-        "spark.ui.enabled": "false",
-        "spark.log.level": "WARN",
-    }
-    if settings.pull_secrets:
-        made["spark.kubernetes.container.image.pullSecrets"] = ",".join(settings.pull_secrets)
-    return made
-
-
-def _executor(parent: LoadParent, settings: OperatorSettings) -> Manifest:
-    """Spark adds image, command, ports and resources."""
-    volumes, mounts = _volumes(parent, settings)
-    container = {
-        "name": "executor", "env": _environment(parent), "securityContext": _CONTAINER_SECURITY, "volumeMounts": mounts,
-    }  # fmt: skip
-    spec = {**_pod_base(parent), "containers": [container], "volumes": volumes}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": _labels(parent, "executor")}, "spec": spec}
-
-
-# --- pods
-
-
-def _job(parent: LoadParent, settings: OperatorSettings) -> Manifest:
-    volumes, mounts = _volumes(parent, settings)
-    volumes.append({"name": "load", "configMap": {"name": parent.own}})
-    mounts.append({"name": "load", "mountPath": FILES, "readOnly": True})
-    conf = {"driver.host": "$(POD_IP)", "driver.bindAddress": "$(POD_IP)", "kubernetes.driver.pod.name": "$(POD_NAME)"}
-    told = [word for key, value in conf.items() for word in ("--conf", f"spark.{key}={value}")]
-    tls = ["--tls", CERTIFICATES] if settings.tls else []
-    container = {
-        "name": "driver",
-        "image": settings.spark_image,
-        "imagePullPolicy": settings.spark_pull_policy,
-        "args": [
-            "spark-submit", "--master", MASTER, "--deploy-mode", "client", "--properties-file", f"{FILES}/spark.conf",
-            *told, "/opt/load.py", "--file", f"{FILES}/load.yaml", "--last-words", LAST_WORDS, *tls,
-        ],
-        "env": [
-            *_environment(parent),
-            {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}},
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
-        ],
-        "terminationMessagePath": LAST_WORDS,
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}},
-        "securityContext": _CONTAINER_SECURITY,
-        "volumeMounts": mounts,
-    }  # fmt: skip
-    spec = {
-        **_pod_base(parent),
-        "restartPolicy": "Never",
-        "serviceAccountName": parent.own,
-        "automountServiceAccountToken": True,
-        "containers": [container],
-        "volumes": volumes,
-    }
-    if settings.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets]
-    return {"backoffLimit": 0, "template": {"metadata": {"labels": _labels(parent, "driver")}, "spec": spec}}
-
-
-_CONTAINER_SECURITY: Final = {
-    "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
-}  # fmt: skip
-
-
-def _pod_base(parent: LoadParent) -> Manifest:
-    """Hardened as a query's pods are; and where the query's own may be."""
-    pods = parent.query.spec.pods
-    made: Manifest = {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": 10,
-        "securityContext": {
-            "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-    }  # fmt: skip
-    if pods.node_selector:
-        made["nodeSelector"] = dict(pods.node_selector)
-    return made
-
-
-def _environment(parent: LoadParent) -> list[Manifest]:
+def _application(parent: LoadParent, settings: OperatorSettings) -> Application:
     query = parent.query
-    secret = query.spec.access.secret_name or f"{query.metadata.name}-access"
-    return [{"name": "JOINERY_TOKEN", "valueFrom": {"secretKeyRef": {"name": secret, "key": "token"}}}]
+    access = query.spec.access.secret_name or f"{query.metadata.name}-access"
+    token = {"name": "JOINERY_TOKEN", "valueFrom": {"secretKeyRef": {"name": access, "key": "token"}}}
+    secret = {"secret": {"secretName": f"{query.metadata.name}-tls", "defaultMode": 0o440}}
+    tls = Mounted(name="tls", path=CERTIFICATES, source=secret, is_read_only=True)
+    return Application(
+        own=parent.own,
+        namespace=parent.namespace,
+        title=f"load {parent.name}",
+        driver_labels=_labels(parent, "driver"),
+        executor_labels=_labels(parent, "executor"),
+        pods=query.spec.pods,
+        executors=parent.executors,
+        slots=parent.slots,
+        environment=(token,),
+        mounted=(tls,) if settings.tls else (),
+        settings={**_AT_ONCE, "spark.kubernetes.executor.podNamePrefix": parent.own},
+    )
 
 
-def _volumes(parent: LoadParent, settings: OperatorSettings) -> tuple[list[Manifest], list[Manifest]]:
-    volumes: list[Manifest] = [{"name": "tmp", "emptyDir": {}}]
-    mounts: list[Manifest] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108
-    if settings.tls:
-        secret = {"secretName": f"{parent.query.metadata.name}-tls", "defaultMode": 0o440}
-        volumes.append({"name": "tls", "secret": secret})
-        mounts.append({"name": "tls", "mountPath": CERTIFICATES, "readOnly": True})
-    return volumes, mounts
-
-
-def _yaml(value: object) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+def _job(parent: LoadParent, application: Application, settings: OperatorSettings) -> Manifest:
+    tls = ["--tls", CERTIFICATES] if settings.tls else []
+    load = ["/opt/load.py", "--file", f"{SPARK_FILES}/load.yaml", "--last-words", LAST_WORDS, *tls]
+    spec = driver_pod(application, settings, args=["spark-submit", *submitted(), *load])
+    labelled = {"metadata": {"labels": _labels(parent, "driver")}, "spec": {**spec, "restartPolicy": "Never"}}
+    return {"backoffLimit": 0, "template": labelled}

@@ -19,25 +19,12 @@ from joinery.operator.events import Reason
 from joinery.operator.load_children import LoadParent, load_children_of
 from joinery.operator.reconcile import Apply, Say, Wanted, mark_of
 from joinery.operator.settings import OperatorSettings
-from joinery.operator.status import stamp
+from joinery.operator.spark_jobs import Driver
+from joinery.operator.spark_pods import NO_SPARK
+from joinery.operator.status import conditions_of, stamp
 
 ENDED: Final = ("Succeeded", "Failed")
-NO_SPARK: Final = "found no Spark in this release, wanted its image and rights; helm upgrade --set spark.enabled=true"
 Status: TypeAlias = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
-    """The Job, as it was seen."""
-
-    is_running: bool = False
-    """Its pod runs."""
-    has_succeeded: bool = False
-    has_failed: bool = False
-    words: Mapping[str, Any] | None = None
-    """What the driver left to say."""
-    text: str = ""
-    """The same, or the last lines of its log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +82,16 @@ def _complaint(load: LoadTestSpec, seen: LoadSeen, settings: OperatorSettings) -
         return NO_SPARK
     if seen.query is None:
         return None
-    names = [stream.name for stream in seen.query.spec.streams]
+    names = [stream.name for stream in seen.query.spec.streams if stream.table is None]
     unknown = [
         str(Complaint(f"spec.streams[{place}]", name, f"one of {', '.join(names)}", "correct it"))
         for place, name in enumerate(load.streams)
         if name not in names
     ]
+    if seen.query.spec.engine == "spark":
+        unknown.append(
+            str(Complaint("spec.query", f"{load.query}, which Spark runs", "one that takes rows", "name another"))
+        )
     if seen.query_status.get("phase") == "Finished":
         unknown.append(str(Complaint("spec.query", f"{load.query}, which has ended", "one that runs", "name another")))
     return "\n".join(unknown) or None
@@ -191,15 +182,8 @@ _CONDITIONS: Final = {
 
 def _status(wanted: Wanted, seen: LoadSeen, phase: str, now_ns: int, **truths: tuple[bool, str, str]) -> Status:
     """The status that stands, with another phase and other conditions."""
-    old = {one["type"]: one for one in seen.status.get("conditions", ())}
-    conditions = []
-    for kind, (holds, reason, message) in {**_CONDITIONS, **truths}.items():
-        same = old.get(kind, {}).get("status") == str(holds)
-        conditions.append({
-            "type": kind, "status": str(holds), "reason": reason, "message": message,
-            "observedGeneration": wanted.generation,
-            "lastTransitionTime": old[kind]["lastTransitionTime"] if same else stamp(now_ns),
-        })  # fmt: skip
+    before = seen.status.get("conditions", ())
+    conditions = conditions_of({**_CONDITIONS, **truths}, before, wanted.generation, now_ns)
     return {**seen.status, "observedGeneration": wanted.generation, "phase": phase, "conditions": conditions}
 
 

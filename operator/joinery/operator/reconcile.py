@@ -10,6 +10,8 @@ Rule 3: a number of workers that a person wrote (`spec.replicas`, `kubectl scale
         β-rule decides nothing. It is clamped to scaling.min and max, since /scale passes no check of ours.
 Rule 4: every child is applied whole whenever what it should be, or what it is, has changed.
 Rule 5: a query that has ended has no pods. A paused one is left as it is.
+Rule 6: a query with a stored table needs Spark. Where the release has none it is not begun, or left as it is, and says
+        so.
 """
 
 import hashlib
@@ -23,7 +25,9 @@ from joinery.model.spec import JoinQuery, JoinQuerySpec
 from joinery.model.spec_change import changes, restarted
 from joinery.operator.children import Manifest, Parent, children_of
 from joinery.operator.events import Reason
+from joinery.operator.lookup_children import lookup_children_of
 from joinery.operator.settings import OperatorSettings
+from joinery.operator.spark_pods import NO_SPARK
 
 PAUSED: Final = "joinery.dev/paused"
 Key: TypeAlias = tuple[str, str]
@@ -141,6 +145,8 @@ def reconcile(wanted: Wanted, seen: Seen, settings: OperatorSettings) -> Outcome
         query = wanted.query()
     except BadSpec as bad:
         return _with_children(wanted, seen, settings, Outcome(query=seen.accepted, stalled=str(bad)))
+    if _lacks_spark(query, settings):
+        return Outcome(query=seen.accepted, stalled=NO_SPARK)
     if seen.accepted is None or seen.has_ended:
         return _with_children(wanted, seen, settings, Outcome(query=seen.accepted or query))
     return _with_children(wanted, seen, settings, _changed(seen.accepted, query))
@@ -178,8 +184,8 @@ def refusals(old: JoinQuery, new: JoinQuery) -> list[str]:
 
 
 def _with_children(wanted: Wanted, seen: Seen, settings: OperatorSettings, outcome: Outcome) -> Outcome:
-    """Rules 4 and 5."""
-    if outcome.query is None:
+    """Rules 4 to 6."""
+    if outcome.query is None or _lacks_spark(outcome.query, settings):
         return outcome
     replicas = clamped(outcome.query) if seen.replicas is None else seen.replicas
     parent = Parent(
@@ -187,11 +193,15 @@ def _with_children(wanted: Wanted, seen: Seen, settings: OperatorSettings, outco
         certificate=seen.certificates.get("tls.crt", ""),
     )  # fmt: skip
     made = []
-    for manifest in children_of(parent, settings, dict(seen.certificates)):
+    for manifest in (*children_of(parent, settings, dict(seen.certificates)), *lookup_children_of(parent, settings)):
         key, mark = (manifest["kind"], manifest["metadata"]["name"]), mark_of(manifest)
         if seen.applied.get(key) != mark:
             made.append(Apply(key, manifest, mark))
     return replace(outcome, actions=(*outcome.actions, *made))
+
+
+def _lacks_spark(query: JoinQuery, settings: OperatorSettings) -> bool:
+    return query.spec.table is not None and not settings.spark_image
 
 
 def mark_of(manifest: Manifest) -> str:

@@ -36,7 +36,7 @@ class OperatorSettings:
     logs: tuple[tuple[str, str], ...] = ()
     """How a query's processes log: as the operator does."""
     spark_image: str = ""
-    """The image of drivers and executors; empty: LoadTests are not run."""
+    """The image of drivers and executors; empty: LoadTests and stored tables are refused."""
     spark_pull_policy: str = "IfNotPresent"
     spark_role: str = ""
     """Kind/name of the role that the drivers of Spark are given."""

@@ -57,7 +57,7 @@ def status_of(picture: Picture, before: Mapping[str, Any]) -> Status:
         "replicas": picture.replicas,
         "readyReplicas": picture.ready.get("worker", 0),
         "desiredReplicas": picture.desired,
-        "conditions": _conditions(picture, before.get("conditions", ())),
+        "conditions": conditions_of(_truths(picture), before.get("conditions", ()), picture.generation, picture.now_ns),
         "scaling": _scaling(picture),
     }
     if picture.view is not None and picture.query is not None:
@@ -81,32 +81,47 @@ def phase_of(picture: Picture) -> str:
 
 
 def _is_ready(picture: Picture) -> bool:
-    """It takes rows and gives results: gateway, collector and at least one worker."""
-    return picture.is_attended and all(picture.ready.get(role, 0) for role in ("gateway", "collector", "worker"))
+    """It takes rows and gives results: gateway, collector and at least one worker; and whoever has the table."""
+    return picture.is_attended and all(picture.ready.get(role, 0) for role in _roles(picture))
+
+
+def _roles(picture: Picture) -> tuple[str, ...]:
+    """Of whom there must be a ready pod."""
+    return ("gateway", "collector", "worker", *(("lookup",) if _has_table(picture) else ()))
+
+
+def _has_table(picture: Picture) -> bool:
+    return picture.query is not None and picture.query.spec.table is not None
 
 
 # --- conditions
 
 
-def _conditions(picture: Picture, before: Iterable[Mapping[str, Any]]) -> list[Status]:
+Truth = tuple[bool | None, str, str]
+"""Whether a condition holds (None: nobody knows), its reason and its message."""
+
+
+def conditions_of(
+    truths: Mapping[str, Truth], before: Iterable[Mapping[str, Any]], generation: int, now_ns: int
+) -> list[Status]:
+    """Conditions as an object shows them; one whose status is that of `before` keeps its time."""
     old = {one["type"]: one for one in before}
     made = []
-    for kind, (holds, reason, message) in _truths(picture).items():
+    for kind, (holds, reason, message) in truths.items():
         status = "Unknown" if holds is None else str(bool(holds))
         same = old.get(kind, {}).get("status") == status
         made.append({
-            "type": kind, "status": status, "reason": reason, "message": message,
-            "observedGeneration": picture.generation,
-            "lastTransitionTime": old[kind]["lastTransitionTime"] if same else stamp(picture.now_ns),
+            "type": kind, "status": status, "reason": reason, "message": message, "observedGeneration": generation,
+            "lastTransitionTime": old[kind]["lastTransitionTime"] if same else stamp(now_ns),
         })  # fmt: skip
     return made
 
 
-def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
+def _truths(picture: Picture) -> dict[str, Truth]:
     ready, wanted = picture.ready.get("worker", 0), picture.desired
     is_ready = _is_ready(picture)
     workers = f"{ready} of {wanted} workers are ready"
-    made: dict[str, tuple[bool | None, str, str]] = {
+    made: dict[str, Truth] = {
         "Ready": (is_ready, "Serving", "rows are taken and joined")
         if is_ready
         else (False, "Ended", "the query has ended: all of it is joined and committed")
@@ -121,6 +136,10 @@ def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
         "WorkersAvailable": (ready >= wanted, "AllWorkersReady" if ready >= wanted else "InsufficientWorkers", workers),
         "Paused": (picture.is_paused, "Annotation" if picture.is_paused else "NotPaused", ""),
     }
+    if _has_table(picture):
+        there = bool(picture.ready.get("lookup", 0))
+        text = "its segments are served" if there else "no version of the table is served: rows wait for it"
+        made["TableAvailable"] = (there, "Served" if there else "NoLookup", text)
     if picture.view is not None:
         moving = len(picture.view.under_way)
         made["Balanced"] = (
@@ -136,7 +155,7 @@ def _truths(picture: Picture) -> dict[str, tuple[bool | None, str, str]]:
 
 
 def _missing(picture: Picture) -> str:
-    lacks = [role for role in ("gateway", "collector", "worker") if not picture.ready.get(role, 0)]
+    lacks = [role for role in _roles(picture) if not picture.ready.get(role, 0)]
     if lacks:
         return f"no ready pod: {', '.join(lacks)}"
     return "the operator has no connection to the gateway"

@@ -1,4 +1,5 @@
-"""Files of a query in a cluster: each lies on a volume, which is mounted into gateway (sources) and collector (sinks).
+"""Files of a query in a cluster: each lies on a volume, which is mounted into gateway (sources) and collector (sinks);
+that of a stored table, into the pods of its Spark.
 
 A path in a query is relative to its volume; in the pods it becomes /volumes/<kind>-<name>/<path>.
 """
@@ -6,7 +7,9 @@ A path in a query is relative to its volume; in the pods it becomes /volumes/<ki
 from typing import Any, Final
 
 from joinery.model.spec import JoinQuery
-from joinery.model.spec_sections import FileSpec, SinkSpec, StreamSpec, VolumeSpec
+from joinery.model.spec_pods import VolumeSpec
+from joinery.model.spec_sections import FileSpec, SinkSpec, StreamSpec
+from joinery.model.spec_table import TableSpec
 
 ROOT: Final = "/volumes"
 
@@ -24,7 +27,10 @@ def placed(query: JoinQuery) -> JoinQuery:
 
 
 def _stream(stream: StreamSpec) -> StreamSpec:
-    source = stream.source
+    source, table = stream.source, stream.table
+    if table is not None and table.volume is not None:
+        moved = table.model_copy(update={"path": path_of(table, table.volume)})
+        return stream.model_copy(update={"table": moved})
     if source is None or source.file is None:
         return stream
     return stream.model_copy(update={"source": source.model_copy(update={"file": _file(source.file)})})
@@ -37,7 +43,12 @@ def _sink(sink: SinkSpec) -> SinkSpec:
 def _file(file: FileSpec) -> FileSpec:
     if file.volume is None:
         return file
-    return file.model_copy(update={"path": f"{ROOT}/{name_of(file.volume)}/{file.path.lstrip('/')}"})
+    return file.model_copy(update={"path": path_of(file, file.volume)})
+
+
+def path_of(held: FileSpec | TableSpec, volume: VolumeSpec) -> str:
+    """Where pods find it."""
+    return f"{ROOT}/{name_of(volume)}/{held.path.lstrip('/')}"
 
 
 def name_of(volume: VolumeSpec) -> str:
@@ -56,10 +67,12 @@ def files_of(query: JoinQuery) -> list[FileSpec]:
 def mounts_of(query: JoinQuery) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The volumes of a pod, and where they are mounted."""
     chosen = {name_of(file.volume): file.volume for file in files_of(query) if file.volume is not None}
-    volumes = [
-        {"name": name, "persistentVolumeClaim": {"claimName": volume.claim}}
-        if volume.claim is not None
-        else {"name": name, "configMap": {"name": volume.config_map}}
-        for name, volume in sorted(chosen.items())
-    ]
+    volumes = [{"name": name, **source_of(volume)} for name, volume in sorted(chosen.items())]
     return volumes, [{"name": name, "mountPath": f"{ROOT}/{name}"} for name in sorted(chosen)]
+
+
+def source_of(volume: VolumeSpec) -> dict[str, Any]:
+    """What a pod's volume is made of."""
+    if volume.claim is not None:
+        return {"persistentVolumeClaim": {"claimName": volume.claim}}
+    return {"configMap": {"name": volume.config_map}}

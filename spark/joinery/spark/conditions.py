@@ -1,11 +1,11 @@
-"""`where` as a condition of Spark's join, where that means the same; what might not is refused by name.
+"""`where` as a condition of Spark's join, where that means the same; what might not is refused (`join.fitness`).
 
 An inner join needs none of this: its pairs are held to `where` afterwards, by the service's own code. Of the others the
 condition decides who stays alone, so Spark must judge it: comparisons, and, or, not, is, in, of columns and literals
 whose types compare alike in both. Both have SQL's three values; in both NaN equals itself and is above all numbers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 
 from pyspark.sql import Column
@@ -13,51 +13,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from joinery.model.expression import parse
 from joinery.model.expression_tree import Column as Named
-from joinery.model.expression_tree import Compare, In, Is, Literal, Logic, Node, Not, children, walk
+from joinery.model.expression_tree import Compare, In, Is, Literal, Logic, Node, Not
 from joinery.model.types import ColumnType, Family
 
 Types = Mapping[tuple[str, str], ColumnType]
-_EXACT = (Family.INTEGER, Family.DECIMAL)
-_SAFE_INTEGER = 2**53
-
-
-def differences(text: str, types: Types) -> Iterator[str]:
-    """What of an expression Spark may judge otherwise."""
-    for node, _ in walk(parse(text).root):
-        match node:
-            case Compare() | In():
-                if not _compare_alike(children(node), types):
-                    yield f"a comparison of types that differ in {text!r}"
-            case Logic() | Not() | Is() | Named():
-                pass
-            case Literal(value=bool() | int() | Decimal() | float() | str() | None):
-                pass
-            case _:
-                yield f"{type(node).__name__.lower()} in {text!r}"
-
-
-def _compare_alike(nodes: tuple[Node, ...], types: Types) -> bool:
-    families = {types[node.stream, node.column].family for node in nodes if isinstance(node, Named)}
-    values = [node.value for node in nodes if isinstance(node, Literal) and node.value is not None]
-    if not all(isinstance(node, Named | Literal) for node in nodes):
-        return False
-    numbers = [value for value in values if isinstance(value, int | Decimal | float) and not isinstance(value, bool)]
-    if families <= set(_EXACT):
-        return len(numbers) == len(values) and not any(isinstance(value, float) for value in values)
-    if len(families) != 1:
-        return False
-    family = families.pop()
-    if family is Family.FLOAT:
-        is_double = all(str(types[n.stream, n.column]) == "float64" for n in nodes if isinstance(n, Named))
-        return (
-            is_double and len(numbers) == len(values) and all(abs(float(value)) <= _SAFE_INTEGER for value in numbers)
-        )
-    wanted = {Family.TEXT: str, Family.BOOLEAN: bool}.get(family)
-    return not values if wanted is None else all(isinstance(value, wanted) for value in values)
 
 
 def condition(text: str, types: Types, columns: Mapping[tuple[str, str], Column]) -> Column:
-    """The expression over these columns; `differences` has found none."""
+    """The expression over these columns; `fitness.differences` has found none."""
     return _Translation(types, columns).of(parse(text).root)
 
 

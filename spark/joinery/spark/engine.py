@@ -1,7 +1,7 @@
 """`engine: spark`: a JoinQuery of files or generators from its sources to its sinks by Spark Structured Streaming.
 
 Results are written as parts (`outputs`); at the end they become the files that the query names, in the service's own
-formats. What Spark would not do exactly is refused (`fitness`).
+formats. What Spark would not do exactly is refused (`join.fitness`).
 """
 
 import json
@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from joinery.adapters.sinks.formats import Piece, format_of
+from joinery.join.fitness import check
 from joinery.join.plan import JoinPlan, JoinType
 from joinery.model.errors import UserMustAct, require
 from joinery.model.spec import JoinQuerySpec
-from joinery.spark.fitness import check
 from joinery.spark.inputs import JoinQueryInput
 from joinery.spark.joining import joined
 from joinery.spark.outputs import JoinQueryOutput, parts_of
@@ -38,11 +38,14 @@ class Outcome:
     seconds: float
 
 
-def run(spec: JoinQuerySpec, folder: Path, spark: SparkSession) -> Outcome:
-    """The query from beginning to end; the files of its sinks are there when this returns."""
+def run(spec: JoinQuerySpec, folder: Path, spark: SparkSession, shared: Path | None = None) -> Outcome:
+    """The query from beginning to end; the files of its sinks are there when this returns.
+
+    `shared`: a folder that the executors have, too; left out: they are on this machine.
+    """
     check(spec)
     began_s = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="joinery-spark-") as work:
+    with tempfile.TemporaryDirectory(prefix="joinery-spark-", dir=shared) as work:
         parts = Path(work) / "parts"
         parts.mkdir()
         query = _started(spec, folder, spark, parts, Path(work) / "checkpoint")

@@ -41,9 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         whole = run(yaml.safe_load(asked.file.read_text()), options)
     except (BadSpec, UserMustAct, TryAgain, Py4JJavaError) as error:
-        _say(asked.last_words, {"failed": _reason(error)[-MAX_WORDS:]})
+        say(asked.last_words, {"failed": reason_of(error)[-MAX_WORDS:]})
         return 1
-    _say(asked.last_words, whole.to_dict())
+    say(asked.last_words, whole.to_dict())
     return 0
 
 
@@ -61,20 +61,21 @@ def load_of(held: dict[str, Any]) -> Load:
     """What the operator wrote, as a load."""
     wanted, spec = LoadTestSpec.parse(held["load"]), JoinQuerySpec.parse(held["query"])
     return Load(
-        held["gateway"], spec, wanted.streams or tuple(stream.name for stream in spec.streams),
+        held["gateway"], spec, wanted.streams or tuple(stream.name for stream in spec.streams if stream.table is None),
         load_profile_of(wanted.profile), wanted.duration, wanted.producers, wanted.seed, held["name"], wanted.paced,
         wanted.end, wanted.workload,
     )  # fmt: skip
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Of a failed task, what its Python said; Java's story around it helps nobody."""
     text = str(error)
     said = [line.strip() for line in text.splitlines() if line.startswith("joinery.")]
-    return said[-1] if isinstance(error, Py4JJavaError) and said else text
+    return said[-1] if said else text
 
 
-def _say(path: Path, words: dict[str, Any]) -> None:
+def say(path: Path, words: dict[str, Any]) -> None:
+    """The last words of a driver."""
     text = json.dumps(words)
     path.write_text(text)
     sys.stderr.write(f"{text}\n")

@@ -27,6 +27,7 @@ import grpc
 import numpy as np
 
 from joinery.adapters.codec.frames import pack
+from joinery.adapters.http_probes import Answer, open_probes
 from joinery.adapters.lookups import METHOD, UNBOUNDED_OPTIONS, segment_answer
 from joinery.adapters.security import Security
 from joinery.adapters.settings import CANNOT_RUN, end_with_parent
@@ -103,21 +104,23 @@ class Segmenter:
         """Cut a new version if the table has changed; the newest version."""
         from joinery.spark.segmenting import cut_version, read_table  # noqa: PLC0415 - after the server is up
 
-        newest = max(self._files.versions(), default=0)
+        newest, own = max(self._files.versions(), default=0), 0
         while (seen := self._seen()) != (self._files.seen(newest) if newest else ""):
             if seen is None:
                 raise self._missing()
             frame = read_table(self._spark, self._spec, self.path)
-            relation = cut_version(frame, self._spec, self._files, newest + 1, newest)
+            own = own or self._files.reserve()
+            relation = cut_version(frame, self._spec, self._files, own, newest)
             if self._record is not None:
-                frame.write.mode("overwrite").parquet(str(self._record / f"table-{newest + 1}"))
+                frame.write.mode("overwrite").parquet(str(self._record / f"table-{own}"))
             if self._seen() != seen:
                 continue  # rule 3
             if newest and is_same(relation, self._files.relation(newest)):
                 self._files.see_again(newest, seen)
+                self._files.release(own)
                 return newest
             self._files.publish(relation, seen)
-            return newest + 1
+            return own
         return newest
 
     def follow(self) -> None:
@@ -174,6 +177,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--listen", required=True, help="address to serve on, such as 127.0.0.1:7003")
     parser.add_argument("--record", type=Path, help="folder to keep every version of the table in, for joinery verify")
     parser.add_argument("--tls", type=Path, help="folder with ca.crt, tls.crt, tls.key; left out: plain text")
+    parser.add_argument("--http", default="", help="address for probes, such as 0.0.0.0:8080; left out: none")
+    parser.add_argument("--last-words", type=Path, help="file to say in why it cannot run")
+    spark_log = "file for what Spark says, - for stderr; left out: beside the segments"
+    parser.add_argument("--spark-log", default="", help=spark_log)
     parser.add_argument("--with-parent", type=int, default=0, help="end when the parent, which has this id, ends")
     flags = parser.parse_args(arguments)
     if flags.with_parent:
@@ -185,6 +192,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(flags, stopping)
     except UserMustAct as refused:
         sys.stderr.write(f"lookup: {refused}\n")
+        if flags.last_words is not None:
+            flags.last_words.write_text(f"lookup: {refused}")
         return CANNOT_RUN
 
 
@@ -192,26 +201,38 @@ def _run(flags: argparse.Namespace, stopping: threading.Event) -> int:
     keep_memory()
     spec = JoinQuery.parse_yaml((flags.as_read or flags.query).read_text()).spec
     table, files = _table_of(spec), SegmentFiles(flags.segments.resolve())
+    probes = open_probes(flags.http)
+    if probes is not None:
+        probes.pages["/readyz"] = lambda: _readiness(files)
     server, _ = serve(files, flags.listen, Security.read(flags.tls, ""))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         from joinery.spark import session  # noqa: PLC0415 - the server answers while Spark is loaded
 
-        with _quiet(files.folder / "spark.log"), session.local("joinery lookup") as spark:
+        with _quiet(flags.spark_log, files.folder / "spark.log"), session.local("joinery lookup") as spark:
             segmenter = Segmenter(spark, spec, flags.query, files, flags.record)
             while not stopping.is_set():
                 segmenter.follow()
                 stopping.wait(table.refresh / 1e9)
     finally:
         server.stop(grace=None)
+        if probes is not None:
+            probes.close()
     return 0
 
 
+def _readiness(files: SegmentFiles) -> Answer:
+    return Answer(200, "ok") if files.versions() else Answer(503, "no version of the table is cut yet")
+
+
 @contextmanager
-def _quiet(path: Path) -> Iterator[None]:
-    """What the JVM has to say goes to a file of its own; what we say does not."""
+def _quiet(asked: str, usual: Path) -> Iterator[None]:
+    """What the JVM has to say goes to a file of its own, if nobody wants it here; what we say does not."""
+    if asked == "-":
+        yield
+        return
     own = os.dup(2)
-    with path.open("ab") as log:
+    with (Path(asked) if asked else usual).open("ab") as log:
         os.dup2(log.fileno(), 2)
     sys.stderr = os.fdopen(own, "w", buffering=1, closefd=False)
     try:

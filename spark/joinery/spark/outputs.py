@@ -1,13 +1,15 @@
 """The results of `engine: spark` as parts: one file for each partition of each micro-batch, in Arrow.
 
 Rule 1: `filter`, the columns, and `where` of an inner join are done here, by the service's own code, batch by batch.
-Rule 2: a part is written whole under another name first, and a micro-batch that is repeated replaces its own parts. So
-        every result is there once, whatever Spark repeats.
+Rule 2: every attempt of a task writes a part of its own. Only those count that Spark counts: when all tasks of a
+        micro-batch are through, the driver notes their parts, and one that is repeated replaces its note. So every
+        result is there once, whatever Spark repeats, and nobody looks for files of others, which a disk behind a
+        network may show late.
 """
 
 import json
-import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,6 @@ from joinery.join.plan import JoinPlan, JoinType
 from joinery.model.errors import require
 from joinery.model.spec import JoinQuerySpec
 from joinery.spark.inputs import IS_ROW
-from joinery.spark.writing import BATCH
 
 
 def column_name(stream: int, column: str) -> str:
@@ -39,6 +40,13 @@ class JoinQueryOutput(DataSource):
         return PartWriter(self.options["spec"], self.options["parts"])
 
 
+@dataclass(frozen=True)
+class Part(WriterCommitMessage):
+    """What one task wrote: the name of its file."""
+
+    name: str
+
+
 class PartWriter(DataSourceStreamArrowWriter):
     """Writes parts."""
 
@@ -49,22 +57,28 @@ class PartWriter(DataSourceStreamArrowWriter):
         """One partition of one micro-batch, in an executor (rule 2)."""
         context = TaskContext.get()
         require(context is not None, "a part is written by a task")
-        batch, partition = context.getLocalProperty(BATCH), context.partitionId()  # type: ignore[union-attr]
         plan = JoinPlan.of(JoinQuerySpec.parse(json.loads(self._spec)))
-        path = Path(self._parts) / f"{batch}-{partition}.arrow"
-        attempt = path.with_suffix(f".{os.getpid()}")
-        with pa.OSFile(str(attempt), "wb") as file, pa.ipc.new_stream(file, plan.schema) as writer:
+        name = f"{context.taskAttemptId()}.arrow"  # type: ignore[union-attr]
+        with pa.OSFile(str(Path(self._parts) / name), "wb") as file, pa.ipc.new_stream(file, plan.schema) as writer:
             for rows in iterator:
                 writer.write_batch(_results(plan, rows))
-        attempt.replace(path)
-        return WriterCommitMessage()
+        return Part(name)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Note the parts of a micro-batch, in the driver (rule 2)."""
+        names = [one.name for one in messages if isinstance(one, Part)]
+        note = Path(self._parts) / f"{batchId}.json"
+        half = note.with_suffix(".half")
+        half.write_text(json.dumps(names))
+        half.replace(note)
 
 
 def parts_of(folder: Path) -> Iterator[pa.RecordBatch]:
     """All results that were written."""
-    for path in sorted(folder.glob("*.arrow")):
-        with pa.memory_map(str(path)) as file:
-            yield from pa.ipc.open_stream(file)
+    for note in sorted(folder.glob("*.json")):
+        for name in json.loads(note.read_text()):
+            with pa.memory_map(str(folder / name)) as file:
+                yield from pa.ipc.open_stream(file)
 
 
 def _results(plan: JoinPlan, batch: pa.RecordBatch) -> pa.RecordBatch:

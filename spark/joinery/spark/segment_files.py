@@ -7,10 +7,12 @@
 Rule 1: a version is there when its `.relation` is; it is renamed into place last, so a crash leaves the older one.
 Rule 2: a segment that a version has in common with an older one is not written again.
 Rule 3: what no version that is still needed names is taken away, after a version was published.
+Rule 4: a version is cut under a number of its own, and its folder says that the number is taken. Tasks of an
+        application that died over a version may write for a moment more: nobody else writes under their number.
 """
 
-import os
 import shutil
+import uuid
 from pathlib import Path
 
 from joinery.adapters.lookups import relation_message, relation_of
@@ -41,6 +43,17 @@ class SegmentFiles:
     def seen(self, version: int) -> str:
         """What the table's files were when this version was read."""
         return (self.folder / "versions" / f"{version}.seen").read_text()
+
+    def reserve(self) -> int:
+        """The number of the next version (rule 4)."""
+        taken = [int(folder.name) for folder in (self.folder / "segments").iterdir()]
+        version = max((*self.versions(), *taken), default=0) + 1
+        (self.folder / "segments" / str(version)).mkdir()
+        return version
+
+    def release(self, version: int) -> None:
+        """It was not needed after all; whoever wrote under it is through."""
+        shutil.rmtree(self.folder / "segments" / str(version), ignore_errors=True)
 
     def publish(self, relation: Relation, seen: str) -> None:
         """A version whose segments are all written is there from now on."""
@@ -85,6 +98,6 @@ class SegmentFiles:
 def write_whole(path: Path, data: bytes) -> None:
     """A file that is there wholly or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # pods have the same process ids
     half.write_bytes(data)
     half.replace(path)

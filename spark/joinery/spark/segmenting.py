@@ -2,14 +2,18 @@
 
 First the table is written to a data source of ours, whose tasks divide the rows over partition-groups: a file for each
 group (`spill`). Then other tasks take some of the groups each, cut them, and write their segments.
+
+Driver and executors may be pods that share a folder. So nobody looks into it for what others wrote, which a disk behind
+a network may show late: tasks say what they wrote, and only those count that Spark counts.
 """
 
-import os
+import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +29,12 @@ from joinery.model.errors import UserMustAct, require
 from joinery.model.spec import JoinQuerySpec
 from joinery.spark.cutting import GROUP, Task, cut_group, relation_from, stored_form, task_of, with_groups
 from joinery.spark.schemas import check_frame
-from joinery.spark.segment_files import SegmentFiles
+from joinery.spark.segment_files import SegmentFiles, write_whole
 
 FORMAT: Final = "joinery-segments"
+TOLD: Final = "told.json"
+Share: TypeAlias = tuple[int, tuple[str, ...]]
+"""A group, and the folders of the tasks that had rows of it."""
 
 
 def read_table(spark: SparkSession, spec: JoinQuerySpec, path: str) -> DataFrame:
@@ -56,7 +63,7 @@ def cut_version(frame: DataFrame, spec: JoinQuerySpec, files: SegmentFiles, vers
     spill.mkdir(parents=True)
     frame.write.format(FORMAT).options(**options).mode("append").save()
     context = spark.sparkContext
-    groups = sorted({int(path.stem) for path in spill.glob("[!.]*/*.arrows")})
+    groups = _written(spill)
     slots = max(1, min(len(groups), context.defaultParallelism))
     shares = [tuple(groups[slot::slots]) for slot in range(slots)]
     told = context.parallelize(shares, slots).flatMap(partial(cut_groups, task)).collect()
@@ -80,6 +87,14 @@ class SegmentSource(DataSource):
         return Task(told["spec"], told["folder"], int(told["version"]), int(told["before"]))
 
 
+@dataclass(frozen=True)
+class Divided(WriterCommitMessage):
+    """What one task wrote: its folder, and the groups of which it had rows."""
+
+    folder: str
+    groups: tuple[int, ...]
+
+
 class GroupWriter(DataSourceArrowWriter):
     """Divides rows over groups."""
 
@@ -87,11 +102,10 @@ class GroupWriter(DataSourceArrowWriter):
         self._task = task
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """One partition of the table, in an executor; repeated, it replaces what it wrote."""
+        """One partition of the table, in an executor; every attempt has a folder of its own."""
         context = TaskContext.get()
         require(context is not None, "rows are divided by a task")
-        own = _spill(self._task) / str(context.partitionId())  # type: ignore[union-attr]
-        attempt = own.with_name(f".{own.name}.{os.getpid()}")
+        attempt = _spill(self._task) / str(context.taskAttemptId())  # type: ignore[union-attr]
         attempt.mkdir()
         writers: dict[int, pa.RecordBatchWriter] = {}
         for rows in with_groups(self._task, iterator):
@@ -106,16 +120,28 @@ class GroupWriter(DataSourceArrowWriter):
                 writers[group].write_batch(rows.slice(start, stop - start))
         for writer in writers.values():
             writer.close()
-        shutil.rmtree(own, ignore_errors=True)
-        attempt.replace(own)
-        return WriterCommitMessage()
+        return Divided(attempt.name, tuple(writers))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """All of them, told to the driver (`_written`)."""
+        told = {one.folder: one.groups for one in messages if isinstance(one, Divided)}
+        write_whole(_spill(self._task) / TOLD, json.dumps(told).encode())
 
 
-def cut_groups(task: Task, groups: tuple[int, ...]) -> list[dict[str, Any]]:
+def _written(spill: Path) -> list[Share]:
+    """Every group with rows, and the folders that have some of them."""
+    found: dict[int, list[str]] = {}
+    for folder, groups in json.loads((spill / TOLD).read_text()).items():
+        for group in groups:
+            found.setdefault(group, []).append(folder)
+    return [(group, tuple(folders)) for group, folders in sorted(found.items())]
+
+
+def cut_groups(task: Task, groups: tuple[Share, ...]) -> list[dict[str, Any]]:
     """What became of some groups, in an executor."""
     told = []
-    for group in groups:
-        parts = [_read(path) for path in sorted(_spill(task).glob(f"[!.]*/{group}.arrows"))]
+    for group, folders in groups:
+        parts = [_read(_spill(task) / folder / f"{group}.arrows") for folder in folders]
         told += cut_group(task, group, pa.concat_tables(parts))
     return told
 

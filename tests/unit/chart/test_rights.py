@@ -93,8 +93,10 @@ def test_people_who_may_view_or_edit_may_do_so_with_queries() -> None:
 # --- Spark
 
 SPARK_ONLY = {
-    ("joinqueries", "get"), ("jobs", "get"), ("jobs", "create"), ("jobs", "patch"), ("serviceaccounts", "create"),
+    ("joinqueries", "get"), ("jobs", "get"), ("jobs", "create"), ("jobs", "patch"), ("jobs", "delete"),
+    ("serviceaccounts", "create"),
     ("serviceaccounts", "patch"), ("rolebindings", "create"), ("rolebindings", "patch"),
+    ("persistentvolumeclaims", "create"), ("persistentvolumeclaims", "patch"),
 }  # fmt: skip
 
 

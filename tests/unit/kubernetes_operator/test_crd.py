@@ -104,7 +104,8 @@ def test_texts_and_lists_are_bounded() -> None:
             assert "maxItems" in schema, path
 
 
-def test_a_stored_table_is_refused_with_not_yet() -> None:
-    (rule,) = SPEC["properties"]["streams"]["items"]["x-kubernetes-validations"]
-    assert "!has(self.table)" == rule["rule"]
-    assert "not yet" in rule["message"]
+def test_a_stored_table_needs_a_volume_or_a_url() -> None:
+    table = SPEC["properties"]["streams"]["items"]["properties"]["table"]
+    (rule,) = table["x-kubernetes-validations"]
+    assert "has(self.volume) || self.path.contains('://')" == rule["rule"]
+    assert "x-kubernetes-validations" in table["properties"]["volume"]

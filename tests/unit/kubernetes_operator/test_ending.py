@@ -61,7 +61,10 @@ def test_the_keys_of_a_query_are_deleted_and_those_of_others_stay(url: str) -> N
     before = write(url, one, 0)
     kube = MemoryKube(one)
     assert end_query(kube, replace(SETTINGS, redis_url=url), one) is None  # type: ignore[arg-type]
-    assert ["StatefulSet/orders-worker", "Deployment/orders-gateway", "Deployment/orders-collector"] == kube.deleted
+    assert [
+        "StatefulSet/orders-worker", "StatefulSet/orders-lookup", "Deployment/orders-gateway",
+        "Deployment/orders-collector",
+    ] == kube.deleted  # fmt: skip
     assert (2, 1) == (len(before), len(keys(url, 0)))
     assert b"another" in keys(url, 0)[0]
 

@@ -50,9 +50,12 @@ What is not deleted here goes with its owner.
   verbs: [get]
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, create, patch]
+  verbs: [get, create, patch, delete]
 - apiGroups: [""]
   resources: [serviceaccounts]
+  verbs: [create, patch]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]  # of Spark's drivers and executors; they go with their query
   verbs: [create, patch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [rolebindings]

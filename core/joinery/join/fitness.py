@@ -1,16 +1,23 @@
 """What of a JoinQuery Spark cannot execute exactly: refused by name, all at once, before Spark is started."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Final
 
 import pyarrow as pa
 
 from joinery.join.plan import JoinPlan, JoinType
 from joinery.model.errors import BadSpec, Complaint
+from joinery.model.expression import parse
+from joinery.model.expression_tree import Column, Compare, In, Is, Literal, Logic, Node, Not, children, walk
 from joinery.model.quantities import CountWindow, TimeWindow
 from joinery.model.spec import JoinQuerySpec
-from joinery.spark.conditions import differences
+from joinery.model.types import ColumnType, Family
 
-_SERVICE = "leave out engine: spark, and let the service run it"
+Types = Mapping[tuple[str, str], ColumnType]
+_EXACT: Final = (Family.INTEGER, Family.DECIMAL)
+_SAFE_INTEGER: Final = 2**53
+_SERVICE: Final = "leave out engine: spark, and let the service run it"
 
 
 def check(spec: JoinQuerySpec) -> None:
@@ -72,3 +79,38 @@ def _of_outputs(spec: JoinQuerySpec) -> Iterator[Complaint]:
         yield Complaint("spec.late", "a sink of late rows", "none with engine: spark, they are counted", _SERVICE)
     if spec.output.order == "time":
         yield Complaint("spec.output.order", "time", "no order with engine: spark", _SERVICE)
+
+
+def differences(text: str, types: Types) -> Iterator[str]:
+    """What of an expression Spark may judge otherwise."""
+    for node, _ in walk(parse(text).root):
+        match node:
+            case Compare() | In():
+                if not _compare_alike(children(node), types):
+                    yield f"a comparison of types that differ in {text!r}"
+            case Logic() | Not() | Is() | Column():
+                pass
+            case Literal(value=bool() | int() | Decimal() | float() | str() | None):
+                pass
+            case _:
+                yield f"{type(node).__name__.lower()} in {text!r}"
+
+
+def _compare_alike(nodes: tuple[Node, ...], types: Types) -> bool:
+    families = {types[node.stream, node.column].family for node in nodes if isinstance(node, Column)}
+    values = [node.value for node in nodes if isinstance(node, Literal) and node.value is not None]
+    if not all(isinstance(node, Column | Literal) for node in nodes):
+        return False
+    numbers = [value for value in values if isinstance(value, int | Decimal | float) and not isinstance(value, bool)]
+    if families <= set(_EXACT):
+        return len(numbers) == len(values) and not any(isinstance(value, float) for value in values)
+    if len(families) != 1:
+        return False
+    family = families.pop()
+    if family is Family.FLOAT:
+        is_double = all(str(types[n.stream, n.column]) == "float64" for n in nodes if isinstance(n, Column))
+        return (
+            is_double and len(numbers) == len(values) and all(abs(float(value)) <= _SAFE_INTEGER for value in numbers)
+        )
+    wanted = {Family.TEXT: str, Family.BOOLEAN: bool}.get(family)
+    return not values if wanted is None else all(isinstance(value, wanted) for value in values)

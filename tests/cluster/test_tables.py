@@ -1,0 +1,227 @@
+"""Spark inside a query, in a cluster: a stored table that is refreshed while pods are killed, and `engine: spark`."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cluster.clusters import Cluster, CommandFailed
+from tests.cluster.pushing import rows_of
+from tests.cluster.sparked import TOKEN, spark_release, volume
+from tests.cluster.traffic import pair, pairs
+from tests.cluster.user import COLUMNS, HERE, User, join_query
+
+RATE, SECONDS, KEYS = 800, 150, 6000
+VOLUMES = ("tables", "results", "segments", "work")
+WORKLOADS = "pods,statefulsets,deployments,services,configmaps,serviceaccounts,rolebindings,jobs,pvc,networkpolicies"
+
+
+@pytest.fixture(scope="module")
+def sparked(cluster: Cluster) -> Iterator[User]:
+    if cluster.audit_log is None:
+        pytest.skip("the tables lie on this machine's disk, which the nodes of this cluster do not have")
+    with spark_release(cluster) as user:
+        yield user
+    cluster.kubectl("delete", "pv", *VOLUMES, "--ignore-not-found", timeout_s=60)
+
+
+@pytest.fixture(scope="module")
+def disks(sparked: User) -> dict[str, Path]:
+    """Tables and results have claims of ours; the others' are made by the operator."""
+    made = {name: volume(sparked, name) for name in ("tables", "results")}
+    made["segments"] = volume(sparked, "segments", is_claimed=False)
+    return {**made, "work": volume(sparked, "work", "ReadWriteOnce", is_claimed=False)}
+
+
+def hybrid_query() -> dict[str, Any]:
+    table = {
+        "path": "information", "volume": {"claim": "tables"}, "refresh": "2s", "theta": "16Ki", "memory": "64Ki",
+        "maxWait": "500ms",
+    }  # fmt: skip
+    streams = [
+        {"name": "s", **COLUMNS}, {"name": "t", "schema": {"k": "int64", "value": "int64"}, "table": table},
+    ]  # fmt: skip
+    disk = {"storageClass": "segments", "size": "1Gi", "accessMode": "ReadWriteMany"}
+    return join_query(
+        "hybrid",
+        streams=streams,
+        join={"on": ["k"], "type": "left"},
+        sinks=[{"file": {"path": "hybrid.parquet", "volume": {"claim": "results"}}}],
+        partitions=8,
+        replicas=2,
+        scaling={"mode": "Manual"},
+        pods={"spark": {"executors": 2, "cores": 1, "volume": disk}},
+    )
+
+
+def table_of(generation: int) -> pa.Table:
+    """Some keys are missing, some are there twice, and both differ from one generation to the next."""
+    keys = np.arange(KEYS)
+    keys = keys[keys % 7 != generation]
+    keys = np.concatenate([keys, keys[keys % 13 == generation]])
+    return pa.table({"k": keys, "value": keys * 10 + np.where(keys % 3 == 0, generation, 0)})
+
+
+def write_table(disk: Path, generation: int) -> None:
+    """Put in place by rename."""
+    (disk / "information").mkdir(exist_ok=True)
+    pq.write_table(table_of(generation), disk / ".next")
+    (disk / ".next").rename(disk / "information" / "part-0.parquet")
+
+
+def push(user: User) -> None:
+    """A pod that pushes rows for a while."""
+    script = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "pushing"}}
+    user.apply({**script, "data": {"pushing.py": (HERE / "pushing.py").read_text()}})
+    flags = ["--rate", str(RATE), "--seconds", str(SECONDS), "--keys", str(KEYS), "--tls", "/tls"]
+    container = {
+        "name": "pushing", "image": user.cluster.joinery_image, "imagePullPolicy": "IfNotPresent",
+        "command": ["python", "/script/pushing.py", f"hybrid-gateway.{user.namespace}.svc:7400", "s", *flags],
+        "env": [{"name": "JOINERY_TOKEN", "value": TOKEN}],
+        "volumeMounts": [{"name": "script", "mountPath": "/script"}, {"name": "tls", "mountPath": "/tls"}],
+    }  # fmt: skip
+    volumes = [
+        {"name": "script", "configMap": {"name": "pushing"}}, {"name": "tls", "secret": {"secretName": "hybrid-tls"}},
+    ]  # fmt: skip
+    spec = {"restartPolicy": "Never", "containers": [container], "volumes": volumes}
+    user.apply({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "pushing"}, "spec": spec})
+
+
+def running(user: User, query: str, role: str) -> list[str]:
+    """Names of the pods of a role that run and are not told to end."""
+    pods = user.all("pods", f"joinery.dev/joinquery={query},joinery.dev/role={role}")
+    alive = (one for one in pods if one["status"]["phase"] == "Running" and "deletionTimestamp" not in one["metadata"])
+    return [one["metadata"]["name"] for one in alive]
+
+
+def kill(user: User, pod: str) -> str:
+    """At once; the pod's name."""
+    user.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+    return pod
+
+
+def newest(disk: Path) -> int:
+    return max((int(path.stem) for path in (disk / "segments" / "versions").glob("*.relation")), default=0)
+
+
+@pytest.mark.timeout(900)
+def test_a_hybrid_query_is_exact_while_the_table_is_refreshed_and_spark_s_pods_are_killed(
+    sparked: User, disks: dict[str, Path]
+) -> None:
+    sparked.apply(hybrid_query())
+    sparked.until("it says why", lambda: any("stored table" in one for one in sparked.events("hybrid")), 180)
+    assert "False" == sparked.condition("hybrid", "TableAvailable")
+    write_table(disks["tables"], 0)
+    sparked.ready("hybrid", 240)
+    assert "True" == sparked.condition("hybrid", "TableAvailable")
+    sparked.until("two executors are pods", lambda: len(running(sparked, "hybrid", "executor")) == 2, 60)
+    push(sparked)
+    sparked.until("rows are joined", lambda: sparked.status("hybrid").get("results", 0) > 0, 60)
+    generations = {1: 0}
+    write_table(disks["tables"], 1)
+    sparked.until("it is being cut", lambda: (disks["segments"] / "segments" / "segments" / "2").exists(), 30)
+    gone = kill(sparked, running(sparked, "hybrid", "executor")[0])
+    second = sparked.until("the table is cut again", lambda: (v := newest(disks["segments"])) > 1 and v, 90)
+    generations[second] = 1
+    sparked.until("another executor", lambda: len({*running(sparked, "hybrid", "executor")} - {gone}) == 2, 60)
+    kill(sparked, "hybrid-lookup-0")
+    write_table(disks["tables"], 2)
+    third = sparked.until("and again, after a restart", lambda: (v := newest(disks["segments"])) > second and v, 120)
+    generations[third] = 2
+    sparked.finished("hybrid", 300)
+    found = pq.read_table(disks["results"] / "hybrid.parquet")
+    assert {0, 1, 2} == {generations[version] for version in set(found["t_version"].to_pylist())}
+    assert batch_join(found, generations) == as_rows(found.select(["s_n", "s_k", "t_k", "t_value", "t_version"]))
+    assert sparked.status("hybrid")["results"] == found.num_rows
+    leaves_nothing(sparked, "hybrid")
+
+
+def batch_join(found: pa.Table, generations: dict[int, int]) -> "Counter[tuple[Any, ...]]":
+    """Every pushed row with the generation of the version on its results, by Arrow's own join."""
+    stamped = {tuple(row) for row in zip(found["s_n"].to_pylist(), found["t_version"].to_pylist(), strict=True)}
+    pushed = rows_of(RATE * SECONDS, KEYS)
+    versions = dict(stamped)
+    assert len(versions) == len(stamped) == pushed["n"].size, "every row is there, each with one version"
+    of_row = np.array([versions[number] for number in range(pushed["n"].size)])
+    assert (np.diff(of_row) >= 0).all(), "versions follow each other"
+    joined: Counter[tuple[Any, ...]] = Counter()
+    for version, generation in generations.items():
+        rows = pa.table({"n": pushed["n"], "k": pushed["k"]}).filter(pa.array(of_row == version))
+        table = table_of(generation).append_column("key", table_of(generation)["k"])
+        both = rows.join(table, "k", join_type="left outer").select(["n", "k", "key", "value"])
+        joined += as_rows(both.append_column("version", pa.array([version] * both.num_rows)))
+    return joined
+
+
+def as_rows(table: pa.Table) -> "Counter[tuple[Any, ...]]":
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def leaves_nothing(user: User, query: str) -> None:
+    user.kubectl("delete", "joinq", query, "--wait=true", timeout_s=120)
+    chosen = ("get", WORKLOADS, "-l", f"joinery.dev/joinquery={query}", "-o", "name")
+    user.until("nothing of it is left", lambda: not user.kubectl(*chosen).strip(), 60)
+
+
+# --- engine: spark
+
+
+def sparks_query(name: str, **fields: Any) -> dict[str, Any]:
+    streams = [
+        {
+            "name": one, "window": "5s", **COLUMNS,
+            "source": {"file": {"path": f"{one}.parquet", "volume": {"claim": "tables"}}},
+        }
+        for one in ("a", "b")
+    ]  # fmt: skip
+    wanted = {
+        "streams": streams,
+        "engine": "spark",
+        "sinks": [{"file": {"path": f"{name}.parquet", "volume": {"claim": "results"}}}],
+        "pods": {"spark": {"cores": 2, "volume": {"storageClass": "work", "size": "1Gi"}}},
+    }
+    return join_query(name, **{**wanted, **fields})
+
+
+def side(seed: int) -> dict[str, Any]:
+    count = 60_000
+    key = np.random.default_rng(seed).integers(0, 5000, count)
+    return {"k": key, "n": np.arange(count), "ts": np.arange(count) * 1000}
+
+
+@pytest.mark.timeout(600)
+def test_a_query_that_spark_runs_is_exact_although_its_driver_is_killed(sparked: User, disks: dict[str, Path]) -> None:
+    left, right = side(1), side(2)
+    for name, rows in (("a", left), ("b", right)):
+        pq.write_table(pa.table(rows), disks["tables"] / f"{name}.parquet")
+    sparked.apply(sparks_query("whole"))
+    sparked.until("it runs", lambda: sparked.status("whole").get("phase") == "Running", 180)
+    kill(sparked, running(sparked, "whole", "driver")[0])
+    sparked.finished("whole", 240)
+    found = pq.read_table(disks["results"] / "whole.parquet")
+    made = np.sort(pair(found["a_n"].to_numpy(), found["b_n"].to_numpy()))
+    wanted = np.sort(pairs(left, right, 5_000_000, start_us=0))
+    assert wanted.size > 0
+    assert np.array_equal(wanted, made)
+    status = sparked.status("whole")
+    assert (wanted.size, 0, [60_000, 60_000]) == (
+        status["results"], status["late"], [one["rows"] for one in status["streams"]],
+    )  # fmt: skip
+    assert sparked.events("whole", "Finished")
+    leaves_nothing(sparked, "whole")
+
+
+def test_what_spark_cannot_do_is_refused_by_name_and_a_table_needs_a_volume(sparked: User) -> None:
+    sparked.apply(sparks_query("wrong", join={"on": ["k"], "type": "anti"}))
+    sparked.until("it stalls", lambda: sparked.status("wrong").get("phase") == "Stalled", 60)
+    assert any("spec.join.type" in one for one in sparked.events("wrong", "ValidationError"))
+    sparked.kubectl("delete", "joinq", "wrong", "--wait=true", timeout_s=120)
+    nowhere = hybrid_query()
+    del nowhere["spec"]["streams"][1]["table"]["volume"]
+    with pytest.raises(CommandFailed, match="in a cluster a table lies on a volume"):
+        sparked.apply(nowhere)
