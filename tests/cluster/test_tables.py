@@ -124,7 +124,7 @@ def test_a_hybrid_query_is_exact_while_the_table_is_refreshed_and_spark_s_pods_a
     sparked.until("rows are joined", lambda: sparked.status("hybrid").get("results", 0) > 0, 60)
     generations = {1: 0}
     write_table(disks["tables"], 1)
-    sparked.until("it is being cut", lambda: (disks["segments"] / "segments" / "segments" / "2").exists(), 30)
+    sparked.until("it is being cut", (disks["segments"] / "segments" / "segments" / "2").exists, 30)
     gone = kill(sparked, running(sparked, "hybrid", "executor")[0])
     second = sparked.until("the table is cut again", lambda: (v := newest(disks["segments"])) > 1 and v, 90)
     generations[second] = 1
