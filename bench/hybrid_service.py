@@ -32,12 +32,16 @@ from bench.answer import BenchError
 from bench.lab import Lab
 from bench.measure import Sample
 from bench.report import Metric
+from bench.service import Used
 from joinery.adapters.tuning import settle
 from joinery.cli.local import LocalRun
 from joinery.cli.query_file import read_query
 from joinery.client import connect
 
-NAMES: Final = ("hybrid.tuples_per_s", "hybrid.spark.tuples_per_s", "hybrid.ratio_to_spark")
+NAMES: Final = (
+    "hybrid.tuples_per_s", "hybrid.spark.tuples_per_s", "hybrid.ratio_to_spark", "hybrid.cpu_us",
+    "hybrid.spark.cpu_us",
+)  # fmt: skip
 KEYS: Final = 1_000_000
 ROWS: Final = 2_000_000
 THETA: Final = 1 << 20
@@ -54,6 +58,15 @@ TABLE_BYTES: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """What one turn took: by the clock, and of the processors, all processes together."""
+
+    tuples: int
+    seconds: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Data:
     """Where the rows lie, and how many there are."""
 
@@ -67,12 +80,25 @@ def hybrid(lab: Lab) -> list[Metric]:
     with tempfile.TemporaryDirectory(prefix="joinery-hybrid-") as folder:
         data = written(Path(folder), KEYS // lab.scale, ROWS // lab.scale)
         lab.say(f"hybrid: {data.rows:,} rows, a table of {KEYS // lab.scale:,}")
-        ours = Sample(tuple(service(data, lab.scale) for _ in range(lab.reps)))
+        turns = [service(data, lab.scale) for _ in range(lab.reps)]
+        ours = _rates(turns)
         lab.say(f"hybrid: {ours.median:,.0f} tuples/s")
-        theirs = Sample(spark(data, lab.reps))
+        their_turns = spark(data, lab.reps)
+        theirs = _rates(their_turns)
         lab.say(f"hybrid: Spark {theirs.median:,.0f} tuples/s")
     ratio = Metric.ratio(NAMES[2], ours, theirs)
-    return [Metric.rate(NAMES[0], ours), Metric.rate(NAMES[1], theirs), ratio]
+    rates = [Metric.rate(NAMES[0], ours), Metric.rate(NAMES[1], theirs), ratio]
+    return [*rates, _cpu(NAMES[3], turns), _cpu(NAMES[4], their_turns)]
+
+
+def _rates(turns: list[Turn]) -> Sample:
+    return Sample(tuple(turn.tuples / turn.seconds for turn in turns))
+
+
+def _cpu(name: str, turns: list[Turn]) -> Metric:
+    """Beside other work the clock favours whoever has more processes; this does not."""
+    used = Sample(tuple(turn.cpu_s / turn.tuples * 1e6 for turn in turns))
+    return Metric(name, used.median, "us/tuple", used.low, used.high)
 
 
 def written(folder: Path, keys: int, rows: int) -> Data:
@@ -98,8 +124,8 @@ def written(folder: Path, keys: int, rows: int) -> Data:
 # --- the service
 
 
-def service(data: Data, scale: int) -> float:
-    """Rows per second."""
+def service(data: Data, scale: int) -> Turn:
+    """The service, started anew."""
     path = data.folder / "query.yaml"
     path.write_text(json.dumps(_query(scale)))
     rows, warm = (pq.read_table(data.folder / name).combine_chunks() for name in ("stream", "warm"))
@@ -109,6 +135,8 @@ def service(data: Data, scale: int) -> float:
         for batch in warm.to_batches(BATCH):
             producer.push(batch)
         _until(run, lambda: _results(run) >= data.warm)
+        used, own = Used(), {"producer": os.getpid()}
+        used.look({**run.pids, **own})
         begun = time.time()
 
         def push() -> None:
@@ -118,11 +146,11 @@ def service(data: Data, scale: int) -> float:
 
         pushing = threading.Thread(target=push)
         pushing.start()
-        ended = run.wait(lambda _: None, 0.02)
+        ended = run.wait(lambda _: used.look({**run.pids, **own}), 0.02)
         pushing.join()
         if not ended or run.finished_s is None or _results(run) != data.rows + data.warm:
             raise BenchError(f"hybrid: found {_results(run)} results ({run.failed}), wanted {data.rows + data.warm}")
-        return data.rows / (run.finished_s - begun)
+        return Turn(data.rows, run.finished_s - begun, sum(used.cpu_s.values()))
 
 
 def _query(scale: int) -> dict[str, Any]:
@@ -166,8 +194,8 @@ def _until(run: LocalRun, is_so: Any) -> None:
 # --- Spark
 
 
-def spark(data: Data, reps: int) -> tuple[float, ...]:
-    """Rows per second, of each repetition."""
+def spark(data: Data, reps: int) -> list[Turn]:
+    """Spark, warmed up once."""
     from joinery.spark import session  # noqa: PLC0415 - Spark is an extra
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -175,24 +203,26 @@ def spark(data: Data, reps: int) -> tuple[float, ...]:
     with session.local("bench") as one:
         table = one.read.parquet(str(data.folder / "table"))
         _timed(one, data.folder / "warm", table, data.folder / "checkpoint-warm", data.warm)
-        times = [
+        return [
             _timed(one, data.folder / "stream", table, data.folder / f"checkpoint-{turn}", data.rows)
             for turn in range(reps)
         ]
-    return tuple(data.rows / seconds for seconds in times)
 
 
-def _timed(one: Any, stream: Path, table: Any, checkpoint: Path, rows: int) -> float:
+def _timed(one: Any, stream: Path, table: Any, checkpoint: Path, rows: int) -> Turn:
     from pyspark.sql import functions as F  # noqa: PLC0415, N812 - Spark is an extra
 
     frame = one.readStream.schema("key long, ts long, body binary").parquet(str(stream))
     joined = frame.join(table, "key").observe("told", F.count(F.lit(1)).alias("rows"))
+    used, jvm = Used(), {"jvm": one.sparkContext._gateway.proc.pid}
+    used.look(jvm)
     begun = time.monotonic()
     query = joined.writeStream.format("noop").trigger(availableNow=True)
     query = query.option("checkpointLocation", str(checkpoint)).start()
     query.awaitTermination()
     seconds = time.monotonic() - begun
+    used.look(jvm)
     found = sum(progress.observedMetrics["told"]["rows"] for progress in query.recentProgress if progress.numInputRows)
     if found != rows:
         raise BenchError(f"hybrid: found {found} results of Spark, wanted {rows}")
-    return seconds
+    return Turn(rows, seconds, used.cpu_s["jvm"])

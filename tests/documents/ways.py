@@ -33,6 +33,10 @@ class Held:
 
 HELD: Final = (
     Held(
+        r"\.venv/bin/joinery run examples/08-\S+ --port|jupyter lab ", Way.TEST, r"examples/08",
+        ("tests/spark/test_notebook.py",), "the query with its streams pushed, and the cells of the notebook",
+    ),
+    Held(
         r"\.venv/bin/joinery run examples/0[2-9]\S+/query\.yaml --verify", Way.TEST, r"examples/0[2-9]",
         ("tests/integration/test_examples.py",), "the same command, on a copy of the folder",
     ),

@@ -1,4 +1,7 @@
-"""The examples that are queries run as their README says, and give what DuckDB gives."""
+"""The examples that are queries run as their README says, and give what DuckDB gives.
+
+Of 08-results-in-spark the notebook is run: `tests/spark/test_notebook.py`.
+"""
 
 import shutil
 from collections import Counter
