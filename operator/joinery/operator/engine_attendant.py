@@ -7,12 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from kubernetes.client.exceptions import ApiException
-
 from joinery.operator.children import QUERY_LABEL, ROLE_LABEL, Manifest, accepted_of
 from joinery.operator.engine_children import DRIVER, job_of
-from joinery.operator.engine_reconcile import ENDED, EngineOutcome, EngineSeen, reconcile_engine, stalled
-from joinery.operator.kube import REFUSALS, Kube, reason_of
+from joinery.operator.engine_reconcile import ENDED, EngineSeen, reconcile_engine, stalled
+from joinery.operator.kube import Kube, refused_of
 from joinery.operator.lookup_children import EXECUTOR
 from joinery.operator.reconcile import Say, Wanted
 from joinery.operator.settings import OperatorSettings
@@ -36,7 +34,7 @@ class EngineAttendant:
             return []
         seen, now_ns = self._see(wanted, stands), time.time_ns()
         outcome = reconcile_engine(wanted, seen, self._settings, now_ns)
-        if (refused := self._apply(outcome)) is not None:
+        if (refused := refused_of(self._kube, (one.manifest for one in outcome.applies))) is not None:
             outcome = stalled(wanted, seen, refused, now_ns)
         if outcome.status != stands:
             self._kube.patch_status(wanted.namespace, wanted.name, outcome.status)
@@ -45,17 +43,6 @@ class EngineAttendant:
 
     def close(self) -> None:
         """There is nothing to let go."""
-
-    def _apply(self, outcome: EngineOutcome) -> str | None:
-        """Make what is to be made; what the API server did not take, and why."""
-        for action in outcome.applies:
-            try:
-                self._kube.apply(action.manifest)
-            except ApiException as error:
-                if error.status not in REFUSALS:
-                    raise
-                return f"{action.key[0]} {action.key[1]}: {reason_of(error)}"
-        return None
 
     def _see(self, wanted: Wanted, status: Mapping[str, Any]) -> EngineSeen:
         if not self._settings.spark_image:  # it is told so; there are no rights to look at anything

@@ -5,6 +5,7 @@ annotation) stays, and what we no longer want goes.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kubernetes import client, config
@@ -113,3 +114,15 @@ def reason_of(error: ApiException) -> str:
         return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):
         return str(error.reason)
+
+
+def refused_of(kube: Kube, manifests: Iterable[Manifest]) -> str | None:
+    """Make these objects; the first that the API server did not take, and why."""
+    for manifest in manifests:
+        try:
+            kube.apply(manifest)
+        except ApiException as error:
+            if error.status not in REFUSALS:
+                raise
+            return f"{manifest['kind']} {manifest['metadata']['name']}: {reason_of(error)}"
+    return None

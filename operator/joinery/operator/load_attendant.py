@@ -7,13 +7,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from kubernetes.client.exceptions import ApiException
-
 from joinery.model.spec import JoinQuery
 from joinery.operator.children import Manifest, accepted_of
-from joinery.operator.kube import REFUSALS, Kube, reason_of
+from joinery.operator.kube import Kube, refused_of
 from joinery.operator.load_children import LOAD_LABEL, LOAD_ROLE_LABEL
-from joinery.operator.load_reconcile import ENDED, LoadOutcome, LoadSeen, reconcile_load, stalled
+from joinery.operator.load_reconcile import ENDED, LoadSeen, reconcile_load, stalled
 from joinery.operator.reconcile import Say, Wanted
 from joinery.operator.settings import OperatorSettings
 from joinery.operator.spark_jobs import driver_of, is_running
@@ -37,23 +35,12 @@ class LoadAttendant:
             return []
         seen, now_ns = self._see(wanted, stands), time.time_ns()
         outcome = reconcile_load(wanted, seen, self._settings, now_ns)
-        if (refused := self._apply(outcome)) is not None:
+        if (refused := refused_of(self._kube, (one.manifest for one in outcome.applies))) is not None:
             outcome = stalled(wanted, seen, refused, now_ns)
         if outcome.status != stands:
             self._kube.patch_status(wanted.namespace, wanted.name, outcome.status, kind="LoadTest")
         self._status, self.has_ended = outcome.status, outcome.has_ended
         return list(outcome.said)
-
-    def _apply(self, outcome: LoadOutcome) -> str | None:
-        """Make what is to be made; what the API server did not take, and why."""
-        for action in outcome.applies:
-            try:
-                self._kube.apply(action.manifest)
-            except ApiException as error:
-                if error.status not in REFUSALS:
-                    raise
-                return f"{action.key[0]} {action.key[1]}: {reason_of(error)}"
-        return None
 
     def _see(self, wanted: Wanted, status: Mapping[str, Any]) -> LoadSeen:
         if not self._settings.spark_image:  # it is told so; there are no rights to look at anything
