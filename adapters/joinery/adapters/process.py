@@ -24,6 +24,7 @@ MODULE_ORDERS = (
     orders.JoinBatch,
     orders.TakeIncrements,
     orders.PrepareGroup,
+    orders.PrepareMore,
     orders.RestoreGroup,
     orders.DropGroups,
     orders.MeasureState,

@@ -100,7 +100,7 @@ class WindowJoin:
         wanted = np.zeros_like(self._held)
         wanted[group] = True
         for store in self.method.stores:
-            store.kill(store.rows_of(wanted, np.full(wanted.size, -1)))
+            store.kill_groups(wanted)
         self.method.drop(group)
         self._held[group] = False
 

@@ -5,7 +5,8 @@ group has reached, and its fine-tuning directory. Its cost follows the input, no
 row are passed over. Put together in the order of their tags, increments give the group as it was at the last one.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _TEXT_LIMIT: Final = 1 << 30
 """Bytes of a text column that are read at once."""
+_PIECE_ROWS: Final = 1 << 14
+"""Rows that are put back at once: a few milliseconds of work."""
 
 Matched = tuple[I64Array, NDArray[np.uint16]]
 """Places of rows, and their groups."""
@@ -211,13 +214,23 @@ class Checkpoints:
 
         `base`: the tag up to which older increments were dropped because nothing in them was alive (`dead_before`).
         """
+        deque(self.restoring(increments, base), maxlen=0)
+
+    def restoring(self, increments: Sequence[Increment], base: RecordNo | None = None) -> Iterator[None]:
+        """`restore`, piece by piece: batches of other groups may be joined in between."""
         self._check_chain(increments, base)
         group, last = increments[0].group, increments[-1]
         self.join.assign(group, last.marks, last.closed)
         self.join.floors = max(self.join.floors, last.floors, key=len)
         self.join.method.shape(group, last.directory)
-        tops = tuple(self._insert(stream, increments) for stream in range(self.join.plan.streams))
-        self._tags[group] = {last.tag: _Tag(tops, self.join.journal.position())}
+        tops, done = [-1] * self.join.plan.streams, 0
+        for stream in range(self.join.plan.streams):
+            for top, rows in self._insert(stream, increments):
+                tops[stream], done = max(tops[stream], top), done + rows
+                if done >= _PIECE_ROWS:
+                    yield
+                    done = 0
+        self._tags[group] = {last.tag: _Tag(tuple(tops), self.join.journal.position())}
         self._trim_journal()
 
     def extend(self, increments: Sequence[Increment]) -> None:
@@ -237,22 +250,21 @@ class Checkpoints:
                 rows = store.rows_of(wanted, np.full(wanted.size, -1))
                 store.mark_matched(rows[np.isin(store.lane(rows, PLACE), matched)])
             store.kill(store.rows_before(last.closed[stream], wanted))
-            tops.append(max(known.serials[stream], self._insert(stream, increments)))
+            tops.append(max([known.serials[stream], *(top for top, _ in self._insert(stream, increments))]))
         self._tags[group] = {last.tag: _Tag(tuple(tops), self.join.journal.position())}
         self._trim_journal()
 
-    def _insert(self, stream: int, increments: Sequence[Increment]) -> int:
-        """The rows that live at the last tag; the greatest serial number of all."""
+    def _insert(self, stream: int, increments: Sequence[Increment]) -> Iterator[tuple[int, int]]:
+        """Put the rows in that live at the last tag, in pieces; of each piece the greatest serial number and the rows."""
         last = increments[-1]
-        batch, flags = _put_together(stream, increments)
-        top = int(batch.serials.max(initial=-1))
-        living = self.join.method.stores[stream].clocks_of(batch) >= last.closed[stream]
-        for floors in last.floors:
-            living &= ~floors[stream].buries(batch)
-        batch, flags = (batch, flags) if living.all() else (batch.take(living), flags[living])
-        if len(batch):
-            self.join.method.insert(batch, np.full(len(batch), last.group, np.uint16), flags)
-        return top
+        for batch, flags in _pieces(stream, increments):
+            living = self.join.method.stores[stream].clocks_of(batch) >= last.closed[stream]
+            for floors in last.floors:
+                living &= ~floors[stream].buries(batch)
+            kept, kept_flags = (batch, flags) if living.all() else (batch.take(living), flags[living])
+            if len(kept):
+                self.join.method.insert(kept, np.full(len(kept), last.group, np.uint16), kept_flags)
+            yield int(batch.serials.max(initial=-1)), len(batch)
 
     def _check_chain(self, increments: Sequence[Increment], base: RecordNo | None) -> None:
         """Refuse what would lose rows in silence: a gap, another group's increment, a group from before a change."""
@@ -294,9 +306,26 @@ class Checkpoints:
             raise Bug(f"group {group}: an increment since tag {since} was asked for, known are {have}") from None
 
 
-def _put_together(stream: int, increments: Sequence[Increment]) -> tuple[TupleBatch, NDArray[np.uint8]]:
-    batch = concat([increment.rows[stream] for increment in increments])
-    flags = np.concatenate([increment.flags[stream] for increment in increments])
-    matched = np.concatenate([increment.matched[stream] for increment in increments])
-    flags[np.isin(batch.places, matched)] |= MATCHED
+def _pieces(stream: int, increments: Sequence[Increment]) -> Iterator[tuple[TupleBatch, NDArray[np.uint8]]]:
+    """The rows of a stream with their flags at the last tag, oldest first, in pieces of about `_PIECE_ROWS`."""
+    matched = np.unique(np.concatenate([increment.matched[stream] for increment in increments]))
+    waiting: list[tuple[TupleBatch, NDArray[np.uint8]]] = []
+    for increment in increments:
+        batch, flags = increment.rows[stream], increment.flags[stream]
+        for first in range(0, len(batch), _PIECE_ROWS):
+            waiting.append((batch.slice(first, first + _PIECE_ROWS), flags[first : first + _PIECE_ROWS]))
+            if sum(len(part) for part, _ in waiting) >= _PIECE_ROWS:
+                yield _together(waiting, matched)
+                waiting = []
+    if waiting:
+        yield _together(waiting, matched)
+
+
+def _together(
+    parts: list[tuple[TupleBatch, NDArray[np.uint8]]], matched: I64Array
+) -> tuple[TupleBatch, NDArray[np.uint8]]:
+    batch, flags = concat([part for part, _ in parts]), np.concatenate([flags for _, flags in parts])
+    if matched.size:
+        at = np.minimum(np.searchsorted(matched, batch.places), matched.size - 1)
+        flags[matched[at] == batch.places] |= MATCHED
     return batch, flags

@@ -264,10 +264,11 @@ class IncrementsTaken:
 
 @dataclass(frozen=True, slots=True)
 class GroupPrepared:
-    """The group is in place up to this tag, should it be assigned."""
+    """The group is in place up to this tag, should it be assigned; or, if not `is_whole`, a piece of it is."""
 
     group: GroupId
     tag: RecordNo
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

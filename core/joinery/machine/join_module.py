@@ -9,11 +9,13 @@ that is loaded from before a change of the windows catches up in the old lane. R
 between two batches, when it has joined the record of the change. If a whole lane does, its windows are changed in
 place; one group alone is taken out as a whole state and put into the other lane.
 
-A group that is on its way here is prepared: its rows are put in place while its owner goes on. When it is assigned only
-what came since is added, so the hand-over does not grow with the window. A preparation that does not fit what is
-assigned (another chain, a change of the windows, other mini-groups) is thrown away.
+A group that is on its way here is prepared: its rows are put in place while its owner goes on, piece by piece, so that
+the groups that are here need not wait either. When it is assigned only what came since is added, so the hand-over does
+not grow with the window. A preparation that does not fit what is assigned (another chain, a change of the windows,
+other mini-groups) is thrown away.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -33,6 +35,7 @@ from joinery.machine.orders import (
     MeasureState,
     ModuleOrder,
     PrepareGroup,
+    PrepareMore,
     RestoreGroup,
     TakeIncrements,
     TuneJoin,
@@ -62,6 +65,10 @@ class _Prepared:
     """The chain that it was made of: since and tag of each increment."""
     directory: tuple[int, ...]
 
+    @property
+    def tag(self) -> RecordNo:
+        return self.links[-1][1]
+
     def fits(self, increments: tuple[Increment, ...]) -> bool:
         """Whether it only lacks the last of these increments."""
         links = tuple((one.since, one.tag) for one in increments)
@@ -77,6 +84,8 @@ class JoinModule:
         self._lanes: dict[int, _Lane] = {}
         self._lane_of: dict[GroupId, int] = {}
         self._prepared: dict[GroupId, _Prepared] = {}
+        self._pieces: dict[GroupId, Iterator[None]] = {}
+        """Of prepared groups that are not in place yet: what puts the next piece there."""
         self._joined: dict[GroupId, RecordNo] = {}
         self._tags: dict[GroupId, RecordNo] = {}
         """The newest tag of each group that its lane can take an increment since."""
@@ -92,6 +101,8 @@ class JoinModule:
                 yield IncrementsTaken(tuple(self._take(order.groups)))
             case PrepareGroup():
                 yield self._prepare(order)
+            case PrepareMore() if order.group in self._pieces:
+                yield self._prepare_more(order.group)
             case RestoreGroup():
                 yield self._restore(order)
             case DropGroups():
@@ -196,10 +207,18 @@ class JoinModule:
         self._drop(group)
         version = len(last.floors)
         if version <= len(order.changes):  # else of a change that we have not heard of: it waits for its assignment
-            self._lane(version, order.changes).checkpoints.restore(order.increments, order.base)
+            checkpoints = self._lane(version, order.changes).checkpoints
+            self._pieces[group] = checkpoints.restoring(order.increments, order.base)
             links = tuple((one.since, one.tag) for one in order.increments)
             self._prepared[group] = _Prepared(version, links, last.directory)
+            return self._prepare_more(group)
         return GroupPrepared(group, last.tag)
+
+    def _prepare_more(self, group: GroupId) -> GroupPrepared:
+        for _ in self._pieces[group]:
+            return GroupPrepared(group, self._prepared[group].tag, is_whole=False)
+        del self._pieces[group]
+        return GroupPrepared(group, self._prepared[group].tag)
 
     def _restore(self, order: RestoreGroup) -> GroupRestored:
         group, increments = order.group, order.increments
@@ -209,9 +228,12 @@ class JoinModule:
             self._drop(group)
         version = len(increments[-1].floors) if increments else 0
         lane = self._lane(version, order.changes)
-        if is_there and (missing := increments[len(self._prepared.pop(group).links) :]):
-            lane.checkpoints.extend(missing)
-        elif increments and not is_there:
+        if prepared is not None and is_there:
+            del self._prepared[group]
+            deque(self._pieces.pop(group, ()), maxlen=0)
+            if missing := increments[len(prepared.links) :]:
+                lane.checkpoints.extend(missing)
+        elif increments:
             lane.checkpoints.restore(increments, order.base)
         if increments:
             self._tags[group] = increments[-1].tag
@@ -223,6 +245,7 @@ class JoinModule:
 
     def _drop(self, group: GroupId) -> None:
         if (prepared := self._prepared.pop(group, None)) is not None:
+            self._pieces.pop(group, None)
             self._lanes[prepared.lane].checkpoints.release(group)
             self._close_empty_lanes()
         if group in self._lane_of:

@@ -2,9 +2,9 @@
 
 Rule 1: a preload reads and claims nothing. The claim comes with the assignment, under the new map version; after it no
         former owner can write the group's head, and it reads only what the preload has not.
-Rule 2: what a preload has read first is put in place at once (`PrepareGroup`), and the gateway is told when it is, and
-        not before, whatever is read meanwhile; what it reads later is kept until the assignment. So the hand-over adds
-        little, however large the window is.
+Rule 2: what a preload has read first is put in place at once (`PrepareGroup`), piece by piece, so that the groups that
+        are here go on meanwhile. The gateway is told when it is in place, and not before, whatever is read meanwhile;
+        what it reads later is kept until the assignment. So the hand-over adds little, however large the window is.
 Rule 3: of the chain only the increments up to the newest tag <= committed(group) are used. Newer ones are true as
         well, but results after committed(group) must be made again, and so must be joined again.
 Rule 4: a damaged increment is never used. It matters only if the state at the newest tag <= committed(group) needs it:
@@ -20,10 +20,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from joinery.join.state import Age, Increment
-from joinery.machine.facts import CheckpointRead
+from joinery.machine.facts import CheckpointRead, GroupPrepared
 from joinery.machine.log import BEFORE_ALL, SpecChange
 from joinery.machine.messages import UNCLAIMED, CheckpointDamaged
-from joinery.machine.orders import Order, PrepareGroup, ReadCheckpoint, RestoreGroup
+from joinery.machine.orders import Order, PrepareGroup, PrepareMore, ReadCheckpoint, RestoreGroup
 from joinery.machine.ports import Chain, Damage
 from joinery.model.errors import require
 from joinery.model.ids import GroupId, MapVersion, RecordNo
@@ -79,6 +79,12 @@ class Loading:
         self.preparing.add(group)
         increments = _from_last_whole([have[tag] for tag in sorted(have)])
         return PrepareGroup(group, increments, increments[0].since, changes)
+
+    def next_piece(self, done: GroupPrepared) -> list[Order]:
+        """A piece is in place: order the next one, unless it was the last."""
+        if done.is_whole:
+            self.preparing.discard(done.group)
+        return [PrepareMore(done.group)] if done.group in self.preparing else []
 
     def knows(self, group: GroupId) -> bool:
         """Whether a preload of the group was read, if only that there is nothing."""

@@ -257,13 +257,21 @@ class TakeIncrements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrepareGroup:
-    """Put a group that another worker still owns in place, as far as its chain is known: `GroupPrepared`."""
+    """Put a group that another worker still owns in place, as far as its chain is known: `GroupPrepared`, by pieces."""
 
     effect: ClassVar = Effect.JOIN
     group: GroupId
     increments: tuple[Increment, ...]
     base: RecordNo | None
     changes: tuple[SpecChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareMore:
+    """Put the next piece of a group in place that is being prepared: `GroupPrepared`; no answer if none is."""
+
+    effect: ClassVar = Effect.JOIN
+    group: GroupId
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -325,6 +333,7 @@ ModuleOrder: TypeAlias = (
     JoinBatch
     | TakeIncrements
     | PrepareGroup
+    | PrepareMore
     | RestoreGroup
     | DropGroups
     | MeasureState

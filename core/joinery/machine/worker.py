@@ -103,8 +103,7 @@ class WorkerMachine:
             case facts.ClaimRefused():
                 return self._leave([fact.group]) if self.versions[fact.group] == fact.version else []
             case facts.GroupPrepared():
-                self.loading.preparing.discard(fact.group)
-                return self._prepared(fact.group, fact.tag)
+                return self.loading.next_piece(fact) or self._prepared(fact.group, fact.tag)
             case facts.GroupRestored():
                 return self._restored(fact)
             case facts.BatchJoined():

@@ -114,12 +114,24 @@ def rows_of_groups(
         if fill[block] == 0 or block_serial[block] <= least:
             continue
         for row in range(block * block_rows, block * block_rows + fill[block]):
-            if meta[4 * row + 1] == DEAD or not wanted[groups[row]]:
+            if not wanted[groups[row]] or meta[4 * row + 1] == DEAD:  # groups lie close together, words do not
                 continue
             if serials[lanes * row + lane] > after[groups[row]]:
                 out[count] = row
                 count += 1
     return count
+
+
+@njit(cache=True, nogil=True)
+def kill_groups(
+    wanted: NDArray[np.bool_], block_rows: int, top: int, meta: I64Array, groups: NDArray[np.uint16],
+    fill: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """All rows of these groups match nothing any more."""
+    for block in range(top):
+        for row in range(block * block_rows, block * block_rows + fill[block]):
+            if wanted[groups[row]]:
+                meta[4 * row + 1] = DEAD
 
 
 @njit(cache=True, nogil=True)

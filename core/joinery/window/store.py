@@ -201,6 +201,10 @@ class RowStore:
         """These rows match nothing any more."""
         scanning.kill(rows, self.meta)
 
+    def kill_groups(self, wanted: NDArray[np.bool_]) -> None:
+        """No row of these groups matches anything any more."""
+        scanning.kill_groups(wanted, self.block_rows, self.touched_blocks, self.meta, self.groups, self.fill)
+
     def mark_matched(self, rows: I64Array) -> I64Array:
         """Set the matched flag; where in `rows` it was new, each row once."""
         out = np.empty(rows.size, np.int64)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from joinery.join import state
 from joinery.join.plan import JoinPlan
 from joinery.join.results import ResultPart
 from joinery.join.state import Increment
@@ -15,7 +16,15 @@ from joinery.machine.facts import BatchJoined, GroupPrepared, GroupRestored, Inc
 from joinery.machine.join_module import JoinModule
 from joinery.machine.log import SpecChange
 from joinery.machine.messages import Exchange
-from joinery.machine.orders import DropGroups, JoinBatch, MeasureState, PrepareGroup, RestoreGroup, TakeIncrements
+from joinery.machine.orders import (
+    DropGroups,
+    JoinBatch,
+    MeasureState,
+    PrepareGroup,
+    PrepareMore,
+    RestoreGroup,
+    TakeIncrements,
+)
 from joinery.model.errors import Bug
 from joinery.model.ids import GroupId, MapVersion, RecordNo
 from joinery.model.tuples import TupleBatch
@@ -52,6 +61,16 @@ class Bench:
     def prepare(self, group: int, increments: Sequence[Increment]) -> None:
         order = PrepareGroup(GroupId(group), tuple(increments), increments[0].since, self.changes)
         assert [GroupPrepared(GroupId(group), increments[-1].tag)] == list(self.module.perform(order))
+
+    def begin_to_prepare(self, group: int, increments: Sequence[Increment]) -> None:
+        order = PrepareGroup(GroupId(group), tuple(increments), increments[0].since, self.changes)
+        (fact,) = self.module.perform(order)
+        assert isinstance(fact, GroupPrepared)
+
+    def prepare_more(self, group: int) -> list[bool]:
+        """Whether it is in place now; nothing: it is not being prepared."""
+        found = list(self.module.perform(PrepareMore(GroupId(group))))
+        return [fact.is_whole for fact in found if isinstance(fact, GroupPrepared)]
 
     def join(self, message: Exchange) -> list[BatchJoined]:
         found = list(self.module.perform(JoinBatch(message)))
@@ -368,6 +387,44 @@ def test_a_group_that_was_prepared_goes_on_as_if_it_had_never_moved(
         elif record > assigned:
             found += target.feed([1], record - 1, record)
     assert compared(wanted, kind) == compared(found, kind)
+
+
+@pytest.mark.parametrize(("kind", "in_order"), KINDS)
+@pytest.mark.parametrize(("prepared", "assigned"), [(5, 5), (3, 6), (6, 9)])
+@pytest.mark.parametrize("piece_rows", [1, 3])
+def test_a_group_is_prepared_piece_by_piece_while_others_are_joined(
+    piece_rows: int, prepared: int, assigned: int, kind: str, in_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Assigned when all, some or one of its pieces are in place; windows change after records 4 and 7."""
+    monkeypatch.setattr(state, "_PIECE_ROWS", piece_rows)
+    feed = history(1, kind=kind, in_order=in_order)
+    wanted = straight(Bench(feed=feed).restore(0, 1), [0, 1], -1, 11)
+    source, target = Bench(feed=feed).restore(0, 1), Bench(feed=feed).restore(0)
+    found, chain = list[tuple[object, ...]](), list[Increment]()
+    for record in range(12):
+        found += target.feed([0], record - 1, record)
+        if record <= assigned:
+            found += [one for one in source.feed([0, 1], record - 1, record) if one[0] == 1]
+        if record in {prepared, assigned}:
+            chain += source.take(1)
+        if record == prepared:
+            target.begin_to_prepare(1, increments=chain)
+        elif prepared < record < assigned:
+            target.prepare_more(1)
+        if record == assigned:
+            target.restore(1, increments=chain)
+            assert [] == target.prepare_more(1)
+        elif record > assigned:
+            found += target.feed([1], record - 1, record)
+    assert compared(wanted, kind) == compared(found, kind)
+
+
+def test_the_last_piece_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "_PIECE_ROWS", 1)
+    source, target = Bench().restore(0), Bench()
+    source.join(exchange([0], -1, 4, rows(0, 1, 2)))
+    target.begin_to_prepare(0, increments=source.take(0))
+    assert [[False], [True], []] == [target.prepare_more(0) for _ in range(3)]
 
 
 def prepared_group() -> tuple[Bench, tuple[Increment, ...], tuple[Increment, ...]]:

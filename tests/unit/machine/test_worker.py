@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from joinery.join import state
 from joinery.join.plan import JoinPlan
 from joinery.machine import facts, messages, orders
 from joinery.machine.facts import Fact
@@ -515,6 +516,23 @@ def test_a_group_that_is_being_put_in_place_is_told_when_it_is_though_more_was_r
     assert [] == sent([order for fact in other.answers(again) for order in other.tell(fact)], Preloaded)
     ((_, done),) = sent(other.carry_out([prepare]), Preloaded)
     assert ([0], [1]) == (plainly(done.groups), plainly(done.tags))
+
+
+def test_a_group_that_is_put_in_place_by_pieces_is_told_with_the_last(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "_PIECE_ROWS", 1)
+    driver.batch(-1, 0)
+    driver.checkpoint(0)
+    other = Driver(store=driver.store, instance="j").connect()
+    (read,) = other.say(GATEWAY, messages.Preload(Term(1), vector(0)))
+    orders_made = [order for fact in other.answers(read) for order in other.tell(fact)]
+    kinds = []
+    while orders_made:
+        kinds += [type(order) for order in orders_made]
+        orders_made = [order for one in orders_made for fact in other.answers(one) for order in other.tell(fact)]
+    assert kinds[0] is orders.PrepareGroup
+    assert ({orders.PrepareMore}, orders.Send) == (set(kinds[1:-1]), kinds[-1])
 
 
 def test_what_was_preloaded_is_not_read_again_with_the_claim(driver: Driver) -> None:
