@@ -103,11 +103,16 @@ class HashMethod:
         """Nothing to do: there are no mini-groups."""
 
     def drop(self, group: GroupId) -> None:
-        """Dead rows go with their blocks; groups that come and go must not pile them up until the next batch."""
+        """Dead rows go with their blocks, with the next batches.
+
+        If none comes, groups that come and go must not pile them up: a ring that has doubled since is looked through.
+        """
         del group
         for stream in range(len(self.stores)):
             self._allowed[stream] = _LEAST_ROWS  # what lives is less than when it was last counted
-            self.expire(stream, DEAD + 1)
+            before = self._seen[stream] - self._tail[stream]
+            if self._head[stream] - self._seen[stream] > max(before, _LEAST_ROWS):
+                self.expire(stream, DEAD + 1)
 
     def bytes_held(self) -> int:
         return sum(store.bytes_held() for store in self.stores) + self._heads.nbytes

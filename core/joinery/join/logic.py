@@ -77,8 +77,10 @@ class WindowJoin:
 
     def rows_by_group(self) -> I64Array:
         """How many living rows each group has."""
-        each = [store.groups[store.rows_of(self._held, np.full(self._held.size, -1))] for store in self.method.stores]
-        return np.bincount(np.concatenate(each), minlength=self.plan.partitions)
+        found = np.zeros(self.plan.partitions, np.int64)
+        for store in self.method.stores:
+            store.count_groups(found)
+        return np.where(self._held, found, 0)
 
     # --- groups come and go
 

@@ -255,7 +255,7 @@ class Checkpoints:
         self._trim_journal()
 
     def _insert(self, stream: int, increments: Sequence[Increment]) -> Iterator[tuple[int, int]]:
-        """Put the rows in that live at the last tag, in pieces; of each piece the greatest serial number and the rows."""
+        """Put the rows in that live at the last tag, in pieces; of each the greatest serial number and the rows."""
         last = increments[-1]
         for batch, flags in _pieces(stream, increments):
             living = self.join.method.stores[stream].clocks_of(batch) >= last.closed[stream]

@@ -13,13 +13,22 @@ from joinery.flow.checksum import checksum_of
 from joinery.hybrid.grouped import EMPTY, GROUP_SHIFT, group_cut, together
 from joinery.hybrid.segments import Cut, Relation, Segment, row_bytes
 from joinery.join.plan import JoinPlan
+from joinery.join.state import Increment
 from joinery.machine.backlog import Backlog
-from joinery.machine.facts import TableRead
+from joinery.machine.facts import IncrementsTaken, TableRead
 from joinery.machine.hybrid_module import STREAM, TABLE, HybridModule, stored_schema
 from joinery.machine.join_module import JoinModule
 from joinery.machine.log import BEFORE_ALL
 from joinery.machine.messages import Exchange
-from joinery.machine.orders import JoinBatch, ModuleOrder, RestoreGroup, TakeIncrements
+from joinery.machine.orders import (
+    DropGroups,
+    JoinBatch,
+    MeasureState,
+    ModuleOrder,
+    PrepareGroup,
+    RestoreGroup,
+    TakeIncrements,
+)
 from joinery.machine.table_orders import TakeTable
 from joinery.model.ids import GroupId, MapVersion, ProducerId, RecordNo, Term
 from joinery.model.tuples import TupleBatch
@@ -37,15 +46,34 @@ def warm_gateway(plan: JoinPlan) -> None:
 
 
 def warm_worker(plan: JoinPlan) -> None:
-    """What a worker calls for every batch; a query that runs in order does it in its first."""
+    """What a worker calls for every batch and for a move; a query that runs in order does it in its first."""
     if plan.table is not None:
         _warm_table(plan)
     elif not plan.runs_in_order:
         module, groups = JoinModule(plan), _all_groups(plan)
         for group in groups:
             _do(module, RestoreGroup(group, MapVersion(1), (), None, ()))
-        _do(module, JoinBatch(_exchange(plan)))
-        _do(module, TakeIncrements(groups))
+        exchange = _exchange(plan)
+        _do(module, JoinBatch(exchange))
+        before = _taken(module, groups)
+        _do(module, JoinBatch(replace(exchange, after=np.zeros(plan.partitions, np.int64), upto=RecordNo(1))))
+        _warm_move(plan, before, _taken(module, groups))
+        _do(module, MeasureState())
+        _do(module, DropGroups(groups))
+
+
+def _warm_move(plan: JoinPlan, before: tuple[Increment, ...], after: tuple[Increment, ...]) -> None:
+    """The group that has rows comes: a worker's first move should not be its slowest."""
+    module = JoinModule(plan)
+    for first, last in zip(before, after, strict=True):
+        if any(len(batch) for batch in first.rows):
+            _do(module, PrepareGroup(first.group, (first,), None, ()))
+            _do(module, RestoreGroup(first.group, MapVersion(2), (first, last), None, ()))
+
+
+def _taken(module: JoinModule, groups: tuple[GroupId, ...]) -> tuple[Increment, ...]:
+    (fact,) = module.perform(TakeIncrements(groups))
+    return fact.increments if isinstance(fact, IncrementsTaken) else ()
 
 
 def _warm_table(plan: JoinPlan) -> None:

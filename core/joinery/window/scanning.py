@@ -103,6 +103,17 @@ def rebook(
 
 
 @njit(cache=True, nogil=True)
+def count_groups(
+    block_rows: int, top: int, meta: I64Array, groups: NDArray[np.uint16], fill: NDArray[np.int32], counts: I64Array
+) -> None:
+    """Add how many living rows each group has."""
+    for block in range(top):
+        for row in range(block * block_rows, block * block_rows + fill[block]):
+            if meta[4 * row + 1] != DEAD:
+                counts[groups[row]] += 1
+
+
+@njit(cache=True, nogil=True)
 def rows_of_groups(
     wanted: NDArray[np.bool_], after: I64Array, block_rows: int, top: int,
     meta: I64Array, serials: I64Array, lanes: int, lane: int, groups: NDArray[np.uint16],

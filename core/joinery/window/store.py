@@ -188,6 +188,10 @@ class RowStore:
         return int(scanning.count_living(before, self.block_rows, self.touched_blocks, self.meta, *self._clock_source(),
                                          self.fill))  # fmt: skip
 
+    def count_groups(self, counts: I64Array) -> None:
+        """Add how many living rows each group has."""
+        scanning.count_groups(self.block_rows, self.touched_blocks, self.meta, self.groups, self.fill, counts)
+
     def rows_of(self, wanted: NDArray[np.bool_], after: I64Array) -> I64Array:
         """Living rows of these groups whose serial number is above their group's entry in `after`."""
         out = np.empty(self.touched_blocks * self.block_rows, np.int64)
