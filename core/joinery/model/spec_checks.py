@@ -171,10 +171,10 @@ def _scaling(spec: "JoinQuerySpec") -> Iterator[Complaint]:
 def _sizes(spec: "JoinQuerySpec") -> Iterator[Complaint]:
     if spec.worker.buffer >= spec.worker.memory:
         wanted = f"less than memory, {format_size(spec.worker.memory)}"
-        yield Complaint("spec.worker.buffer", format_size(spec.worker.buffer), wanted, "leave it out for 1Mi")
+        yield Complaint("spec.worker.buffer", format_size(spec.worker.buffer), wanted, "raise memory or lower buffer")
     if spec.fine_tuning.block > spec.fine_tuning.theta:
         wanted = f"at most theta, {format_size(spec.fine_tuning.theta)}"
-        yield Complaint("spec.fineTuning.block", format_size(spec.fine_tuning.block), wanted, "leave it out for 4Ki")
+        yield Complaint("spec.fineTuning.block", format_size(spec.fine_tuning.block), wanted, "raise theta or lower block")
 
 
 def _output(spec: "JoinQuerySpec") -> Iterator[Complaint]:
