@@ -174,7 +174,8 @@ def _sizes(spec: "JoinQuerySpec") -> Iterator[Complaint]:
         yield Complaint("spec.worker.buffer", format_size(spec.worker.buffer), wanted, "raise memory or lower buffer")
     if spec.fine_tuning.block > spec.fine_tuning.theta:
         wanted = f"at most theta, {format_size(spec.fine_tuning.theta)}"
-        yield Complaint("spec.fineTuning.block", format_size(spec.fine_tuning.block), wanted, "raise theta or lower block")
+        remedy = "raise theta or lower block"
+        yield Complaint("spec.fineTuning.block", format_size(spec.fine_tuning.block), wanted, remedy)
 
 
 def _output(spec: "JoinQuerySpec") -> Iterator[Complaint]:
