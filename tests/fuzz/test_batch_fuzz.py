@@ -147,6 +147,9 @@ VALUES = {
     "dictionary of texts": pa.array(["a", "b", None]).dictionary_encode(),
     "dictionary of integers": pa.array([7, 8, None]).dictionary_encode(),
     "dictionary with a null": pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(["a", None])),
+    "categories of polars": pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None], pa.uint32()), pa.array(["a", "b"], pa.string_view())
+    ),
     "run ends": pa.RunEndEncodedArray.from_arrays(pa.array([2, 3]), pa.array([1, 2])),
     "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"a" * 16] * 3, pa.binary(16))),
 }
@@ -196,7 +199,8 @@ def test_a_column_of_another_type_keeps_its_values_or_is_refused(target: str, so
 
 def test_what_the_documentation_promises_is_taken() -> None:
     for target, source in [("int64", "int8"), ("string", "dictionary of texts"), ("string", "large_string"),
-                           ("string", "string_view"), ("binary", "large_binary"), ("float64", "float32"),
+                           ("string", "string_view"), ("string", "categories of polars"), ("binary", "large_binary"),
+                           ("float64", "float32"),
                            ("timestamp(ns)", "timestamp(us)"), ("timestamp(s)", "whole seconds"),
                            ("decimal(38,10)", "decimal(5,1)"), ("int32", "null"), ("string", "null")]:  # fmt: skip
         batch = pa.RecordBatch.from_pydict({"k": pa.array([1, 2, 3]), "p": VALUES[source], "ts": pa.array([1, 2, 3])})

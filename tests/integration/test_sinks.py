@@ -488,6 +488,12 @@ def test_a_collector_that_was_replaced_shows_nothing(server: EmbeddedRedis) -> N
     assert [b"joinery:{fenced}:sink:one:published"] == server.connect().keys("joinery:{fenced}:sink:*")
 
 
+def test_a_key_that_holds_something_else_is_told_before_a_commit_is_tried(server: EmbeddedRedis) -> None:
+    server.connect().set("taken", "a text")
+    with pytest.raises(UserMustAct, match="found a string under the key taken, wanted a Redis Stream"):
+        stream_sink(server, "taken").recover(Term(1), None)
+
+
 def test_large_results_are_many_entries_in_their_order(server: EmbeddedRedis) -> None:
     sink = stream_sink(server, "large")
     sink.recover(Term(1), None)

@@ -449,7 +449,8 @@ def test_from_now_on_means_from_the_first_start_on(redis: EmbeddedRedis) -> None
     [
         ({"ts": "1", "kk": "2"}, "found the fields ts, kk, wanted k in every entry"),
         ({"ts": "1", "k": "x"}, "found k as Failed to parse string: 'x'"),
-        ({"arrow": "hello"}, "entries "),
+        ({"arrow": "hello"}, "wanted an Arrow IPC stream"),
+        ({"arrow": ""}, "wanted an Arrow IPC stream"),
         ({"ts": "1", "k": "2", "cost": "1.234"}, "found cost"),
     ],
 )

@@ -94,7 +94,7 @@ class LocalRun:
         """Outputs of an earlier run."""
         self._children = Children(self.progress.say, self._may_return)
         self._redis_deaths: list[float] = []
-        self._wanted = self._scaled = spec.replicas
+        self._wanted = self._scaled = self.operator.replicas
         self._process: Process | None = None
         self._attending: threading.Thread | None = None
         self._tracer = tracer("operator")

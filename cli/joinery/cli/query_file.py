@@ -35,10 +35,12 @@ def parse(path: Path) -> JoinQuerySpec:
 def text_of(path: Path) -> str:
     """What a query file says now."""
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no text"
-        raise UserMustAct(f"{path}: found {reason}, wanted a query file; check the path") from error
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserMustAct(f"{path}: found {error.strerror}, wanted a query file; check the path") from error
+    except UnicodeDecodeError as error:
+        found, wanted = f"no UTF-8 at byte {error.start}", "a query file; check the path, or save the file as UTF-8"
+        raise UserMustAct(f"{path}: found {found}, wanted {wanted}") from error
 
 
 def outputs(spec: JoinQuerySpec, folder: Path) -> list[Path]:
@@ -105,11 +107,13 @@ def _complain_of_sources(spec: JoinQuerySpec, plan: JoinPlan, folder: Path) -> l
     """Every file is there, and has the columns of its stream."""
     wrong: list[Complaint] = []
     for place, (stream, form) in enumerate(zip(spec.streams, plan.formats, strict=True)):
-        if stream.source is None or stream.source.redis_stream is not None:
+        if stream.source is None:
             continue
         field = f"spec.streams[{place}]"
         try:
-            reader_of(field, stream, form, folder, "").check()
+            reader = reader_of(field, stream, form, folder, "")
+            if stream.source.redis_stream is None:  # there is no Redis yet
+                reader.check()
         except BadSpec as bad:
             wrong += bad.complaints
         except UserMustAct as bad:

@@ -110,7 +110,7 @@ def as_lines(told: dict[str, Any]) -> list[str]:
     """The same for people."""
     lines = [_head(told)]
     lines.append(_line("rows in", ", ".join(f"{name} {number(rows)}" for name, rows in told["rows"].items()) or "none"))
-    where = _where(told["sinks"]) if told["state"] == "done" else " committed, but not written"
+    where = _where(told["sinks"]) if told["state"] == "done" else _where_stopped(told["sinks"])
     lines.append(_line("results", f"{number(told['results'])}{where}"))
     if late := sum(told["late"]["rows"].values()):
         lines.append(_line("late", _late(told["late"], late)))
@@ -160,10 +160,18 @@ def _where(sinks: list[dict[str, Any]]) -> str:
     return f" in {', '.join(places)}" if places else " (counted, not kept)"
 
 
+def _where_stopped(sinks: list[dict[str, Any]]) -> str:
+    """The same of a run that did not end: files are written at the end, the others with each commit."""
+    at_once = [sink for sink in sinks if "redisStream" in sink or "stdout" in sink]
+    if not at_once:
+        return " committed, but not written"
+    return f" committed,{_where(at_once)}" + (", but not in files" if any("file" in sink for sink in sinks) else "")
+
+
 def _late(late: dict[str, Any], rows: int) -> str:
     which = ", ".join(f"{name} {number(count)}" for name, count in late["rows"].items() if count)
     files = [path for name, path in late["files"].items() if late["rows"].get(name)]
-    where = f" in {', '.join(files)}" if files else ", not kept"
+    where = f" in {', '.join(files)}" if files else "" if late["isKept"] else ", not kept"
     return f"{counted(rows, 'row')} ({which}){where}"
 
 

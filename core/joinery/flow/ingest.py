@@ -73,6 +73,8 @@ def _cast(form: StreamFormat, name: str, column: pa.Array, kind: pa.DataType) ->
     if not _holds(column.type, kind):
         raise BadBatch(form.name, f"column {name} of {column.type}", str(kind), "send that type")
     try:
+        if pa.types.is_dictionary(column.type):  # Arrow decodes no dictionary of string views, which polars sends
+            return column.dictionary.cast(kind).take(column.indices)
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         reason = str(error).splitlines()[0]

@@ -1,7 +1,7 @@
 """The operator: how many workers there should be, decided from the gateway's reports (docs/design.md §5).
 
-Rule 1: the degree is what the operator itself asked for last, at first `spec.replicas`; it alone asks. The reports say
-        who is Ready and how they fare.
+Rule 1: the degree is what the operator itself asked for last, at first `spec.replicas`, within min..max; it alone
+        asks. The reports say who is Ready and how they fare.
 Rule 2: a decision is made by `core/elastic` alone, with the query's rule, and is kept with its inputs; it can be made
         again from them (`guarded.replay`).
 Rule 3: growing is asking for more workers; they come empty.
@@ -49,7 +49,7 @@ class OperatorMachine:
 
     def __init__(self, spec: JoinQuerySpec, replicas: int | None = None) -> None:
         self._use(spec)
-        self.replicas: int = spec.replicas if replicas is None else replicas
+        self.replicas: int = spec.asked_workers if replicas is None else replicas
         """How many workers were asked for; a new operator goes on with what the last one had asked for."""
         self._hears_of_replicas = replicas is None
         """Whether the gateway's spec says how many there should be; in a cluster the object does."""
@@ -111,7 +111,7 @@ class OperatorMachine:
         self._use(spec)
         if self._hears_of_replicas and spec.replicas != before:
             because = f"replicas was changed to {spec.replicas}"
-            self._wanted = facts.ReplicasWanted(spec.replicas, self.held_until_ns, because)
+            self._wanted = facts.ReplicasWanted(spec.asked_workers, self.held_until_ns, because)
         return self._as_wanted()
 
     def _report(self, load: ClusterLoad, now_ns: int) -> list[Order]:

@@ -167,6 +167,11 @@ class JoinQuerySpec(Section):
         return any(isinstance(stream.window, CountWindow) for stream in self.streams)
 
     @property
+    def asked_workers(self) -> int:
+        """The number of workers that a person asked for, within the bounds of `scaling`."""
+        return min(max(self.replicas, self.scaling.min), self.scaling.max)
+
+    @property
     def alignment_ns(self) -> Nanoseconds:
         """How far a producer may be ahead, in nanoseconds; `UNBOUNDED` if a window is."""
         lateness = max(stream.lateness for stream in self.streams)

@@ -171,10 +171,24 @@ def _scaling(spec: "JoinQuerySpec") -> Iterator[Complaint]:
 def _sizes(spec: "JoinQuerySpec") -> Iterator[Complaint]:
     if spec.worker.buffer >= spec.worker.memory:
         wanted = f"less than memory, {format_size(spec.worker.memory)}"
-        yield Complaint("spec.worker.buffer", format_size(spec.worker.buffer), wanted, "leave it out for 1Mi")
+        yield Complaint("spec.worker.buffer", format_size(spec.worker.buffer), wanted, "raise memory or lower buffer")
     if spec.fine_tuning.block > spec.fine_tuning.theta:
         wanted = f"at most theta, {format_size(spec.fine_tuning.theta)}"
-        yield Complaint("spec.fineTuning.block", format_size(spec.fine_tuning.block), wanted, "leave it out for 4Ki")
+        remedy = "raise theta or lower block"
+        yield Complaint("spec.fineTuning.block", format_size(spec.fine_tuning.block), wanted, remedy)
+
+
+def _redis_streams(spec: "JoinQuerySpec") -> Iterator[Complaint]:
+    """What is written must not be read again: each result would make others."""
+    sources = [stream.source.redis_stream for stream in spec.streams if stream.source is not None]
+    read = {one.key for one in sources if one is not None}
+    written = [(f"spec.sinks[{place}]", sink.redis_stream, "") for place, sink in enumerate(spec.sinks)]
+    if spec.late is not None:
+        written += [("spec.late.sink", spec.late.sink.redis_stream, f"-{stream.name}") for stream in spec.streams]
+    for field, one, suffix in written:
+        if one is not None and one.key + suffix in read:
+            found = f"{one.key + suffix}, the key of a source"
+            yield Complaint(f"{field}.redisStream.key", found, "another key", "choose a new name")
 
 
 def _output(spec: "JoinQuerySpec") -> Iterator[Complaint]:
@@ -245,6 +259,7 @@ _RULES: Final[tuple[tuple[tuple[str, ...], Rule], ...]] = (
     (("streams", "join", "output", "engine"), check_table),
     (("scaling",), _scaling),
     (("worker", "fineTuning"), _sizes),
+    (("streams.*.source", "streams.*.name", "sinks", "late"), _redis_streams),
     (("output",), _output),
     (("streams.*.name", "streams.*.schema", "join.type", "select"), _select),
     (("streams.*.name", "streams.*.schema", "join.type", "select"), _result_names),

@@ -169,8 +169,7 @@ def _changed(old: JoinQuery, new: JoinQuery) -> Outcome:
 
 def clamped(query: JoinQuery) -> int:
     """The number of workers that a person asked for, within the bounds."""
-    scaling = query.spec.scaling
-    return min(max(query.spec.replicas, scaling.min), scaling.max)
+    return query.spec.asked_workers
 
 
 def _live(old: JoinQuery, new: JoinQuery) -> JoinQuerySpec:

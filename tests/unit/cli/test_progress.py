@@ -17,6 +17,7 @@ from joinery.flow.delays import Delays
 from joinery.machine.messages import Event, EventKind, MoveView, Overview, StreamView, WorkerView
 from joinery.model.ids import GroupId, RecordNo, WorkerId
 from joinery.model.spec import JoinQuerySpec
+from joinery.model.spec_sections import LateSpec, SinkSpec
 
 MS = 10**6
 STREAM = {"schema": {"k": "int64"}, "window": "10s"}
@@ -179,6 +180,16 @@ def test_a_run_that_did_not_end_says_so(progress: Progress, tmp_path: Path, fail
     progress.saw(replace(view(), results=5))
     lines = summary.as_lines(told(progress, tmp_path, ended=False, failed=failed))
     assert (head, "  results  5 committed, but not written") == (lines[0], lines[2])
+
+
+def test_what_a_run_wrote_before_it_was_stopped_is_said_to_be_there(tmp_path: Path) -> None:
+    redis = SinkSpec.model_validate({"redisStream": {"key": "found"}})
+    late = LateSpec.model_validate({"sink": {"redisStream": {"key": "late"}}})
+    progress = Progress("trial", SPEC.model_copy(update={"sinks": (*SPEC.sinks, redis), "late": late}))
+    progress.saw(replace(view(), results=5))
+    lines = summary.as_lines(told(progress, tmp_path, ended=False))
+    assert "  results  5 committed, in Redis Stream found, but not in files" == lines[2]
+    assert "  late     6 rows (orders 2, bills 4)" == lines[3]
 
 
 def test_a_run_of_which_nothing_was_heard_still_has_a_summary(progress: Progress, tmp_path: Path) -> None:

@@ -45,6 +45,14 @@ def replicas(made: list[Order]) -> list[int]:
     return [one.replicas for one in made if isinstance(one, orders.SetReplicas)]
 
 
+# --- what it begins with
+
+
+@pytest.mark.parametrize(("asked", "begun"), [(99, 8), (1, 3), (5, 5)])
+def test_nobody_begins_with_workers_outside_the_bounds(asked: int, begun: int) -> None:
+    assert begun == Driver(asked, min=3, max=8).machine.replicas
+
+
 # --- the bare rule
 
 

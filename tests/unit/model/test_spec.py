@@ -18,6 +18,8 @@ from joinery.model.spec_parsing import parse_section
 from joinery.model.time import UNBOUNDED
 from joinery.model.yaml_text import load_yaml
 
+REDIS_IN = {"redisStream": {"key": "x"}}
+REDIS_LATE = {"redisStream": {"key": "x-orders"}}
 DESIGN = """
 apiVersion: joinery.dev/v1alpha1
 kind: JoinQuery
@@ -365,6 +367,8 @@ def test_the_json_schema_describes_every_field() -> None:
         ({"pods": {"labels": {"joinery.dev/role": "worker"}}}, "spec.pods", "labels of your own"),
         ({"pods": {"tolerations": [{"operator": "Exists", "value": "x"}]}}, "spec.pods.tolerations[0]", "no value"),
         ({"pods": {"gateway": {"resources": {"limits": {"x": -1}}}}}, "spec.pods.gateway.resources.limits.x", "Kuber"),
+        ({"streams__0__source": REDIS_IN, "sinks": [REDIS_IN]}, "spec.sinks[0].redisStream.key", "another key"),
+        ({"streams__0__source": REDIS_LATE, "late": {"sink": REDIS_IN}}, "spec.late.sink.redisStream.key", "x-orders"),
         ({"fineTuning": {"block": "2Mi"}}, "spec.fineTuning.block", "at most theta, 1.5Mi"),
         ({"fineTuning": {"enabled": "yes"}}, "spec.fineTuning.enabled", "true or false"),
         ({"checkpoint": {"durability": "disk"}}, "spec.checkpoint.durability", "wal or memory"),

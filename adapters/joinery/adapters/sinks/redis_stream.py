@@ -29,7 +29,7 @@ from joinery.adapters.redis_calls import calling, prefix_of
 from joinery.adapters.sinks.chosen import Chosen
 from joinery.join.results import ResultPart
 from joinery.machine.ports import Receipt, Stale
-from joinery.model.errors import require
+from joinery.model.errors import UserMustAct, require
 from joinery.model.ids import Term
 
 FIELD: Final = "arrow"
@@ -124,6 +124,7 @@ class RedisStreamSink:
         self._term: Term | None = None
 
     def recover(self, term: Term, valid: Receipt | None) -> None:
+        self._check_kind()
         self._ask(self._recover, term, valid)
         self._term = term
 
@@ -143,6 +144,17 @@ class RedisStreamSink:
         newer = self._ask(self._finish, self._own_term(), valid)
         if newer:
             raise Stale(newer, self._own_term())
+
+    def _check_kind(self) -> None:
+        """Nobody could commit: the script that does would be refused for ever."""
+        with calling():
+            found: Any = self._client.type(self.target.stream)
+        kind = found.decode() if isinstance(found, bytes) else str(found)
+        if kind not in ("stream", "none"):
+            raise UserMustAct(
+                f"found a {kind} under the key {self.target.stream}, wanted a Redis Stream or nothing to write "
+                "results to; name another key in spec.sinks[].redisStream, or remove what is there"
+            )
 
     def _own_term(self) -> Term:
         require(self._term is not None, f"sink {self.name} was used before recover told it the term")

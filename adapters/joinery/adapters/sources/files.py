@@ -4,7 +4,7 @@ Rule 1: a row's place is its number in the file. Parquet passes over whole row g
         drop, what lies before.
 Rule 2: columns are taken by name and cast to the stream's types as ingest would (nothing is lost, and 5 is not true);
         other columns are not read. A column that is not there, or has another type, is told before the first row.
-        NDJSON shows its columns in the first 4 MB.
+        NDJSON shows its columns in the first 4 MB; an empty file is a stream without rows, as our sink writes it.
 Rule 3: values look as our sinks write them (`sinks.texts`): times in ISO 8601, bytes in base64. CSV: the first line
         names the columns; an empty field is null, "" is an empty text. NDJSON: a field that is left out is null; dates,
         times, decimals and bytes are texts. A float that is not finite cannot be read from NDJSON.
@@ -50,14 +50,19 @@ class FileReader:
 
     def check(self) -> None:
         with self._telling(None):
-            if self.path.stat().st_size == 0:
-                raise UserMustAct(f"found an empty file, wanted rows of {self._kind}; write it again")
+            if self._is_empty:
+                if self._kind != "NDJSON":
+                    raise UserMustAct(f"found an empty file, wanted rows of {self._kind}; write it again")
+                return
             self._columns.check()
 
     def read(self, start: int | None) -> Iterator[Piece | Pause]:
         """Every piece from this row on."""
         self.check()
         place = start or 0
+        if self._is_empty:
+            check_length(place, 0)
+            return
         batches = self._columns.batches(place)
         while True:
             with self._telling(place):
@@ -68,6 +73,11 @@ class FileReader:
             for batch in cut(rows):
                 yield Piece(place, place + batch.num_rows, batch)
                 place += batch.num_rows
+
+    @property
+    def _is_empty(self) -> bool:
+        """Right for lines of which there are none; the other formats always have a header."""
+        return self.path.stat().st_size == 0
 
     @property
     def _kind(self) -> str:

@@ -152,15 +152,12 @@ class RedisReader:
     def _of_arrow(self, entries: Entries) -> list[pa.RecordBatch]:
         found = []
         for _, fields in entries:
-            with pa.ipc.open_stream(fields[1]) as stream:
-                batches = stream.read_all().to_batches()
-            found += [self._picked(batch) for batch in batches]
+            found += [self._picked(batch) for batch in _read_arrow(fields[1])]
         return found
 
     def _picked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         check_names(self.form, batch.schema.names)
         check_types(self.form, batch.schema)
-        batch.validate(full=True)  # others wrote it
         return conform(self.form, batch)
 
     def _of_fields(self, entries: Entries) -> pa.RecordBatch:
@@ -186,6 +183,19 @@ class RedisReader:
             f"found the fields {', '.join(found[:50])}, wanted {', '.join(lacking)} in every entry; "
             f"write one field per column of stream {self.form.name}"
         )
+
+
+def _read_arrow(written: bytes) -> list[pa.RecordBatch]:
+    try:
+        with pa.ipc.open_stream(written) as stream:
+            batches: list[pa.RecordBatch] = stream.read_all().to_batches()
+        for batch in batches:
+            batch.validate(full=True)  # others wrote it
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        message = f"found {len(written)} bytes in a field {ARROW.decode()} that cannot be read ({reason})"
+        raise UserMustAct(f"{message}, wanted an Arrow IPC stream; write it with an Arrow library") from error
+    return batches
 
 
 def _typed(field: pa.Field, values: pa.Array) -> pa.Array:
