@@ -22,7 +22,7 @@ def test_a_loop_that_turns_is_well_and_one_that_is_blocked_is_not(operator: Oper
     async def turn(blocked_s: float) -> str | None:
         beat = asyncio.create_task(handlers._beat(operator))
         await asyncio.sleep(0)
-        time.sleep(blocked_s)  # noqa: ASYNC251 - what a defect would do
+        time.sleep(blocked_s)  # what a defect would do
         found = operator.stuck(LIMIT_S)
         beat.cancel()
         return found
