@@ -78,6 +78,11 @@ class Serving:
         """t_d."""
         return self.auto.length_ns if self.auto else self._fixed_ns
 
+    def slot_of(self, worker: WorkerId) -> int | None:
+        """In which slot of an epoch it is served."""
+        members = self._schedule.subgroups if self._schedule else ()
+        return next((place for place, subgroup in enumerate(members) if worker in subgroup), None)
+
     def reschedule(self, now_ns: int) -> None:
         """The map changed: slots are made anew, from the next epoch on."""
         if self._place.map is None:

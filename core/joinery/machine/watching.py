@@ -259,6 +259,7 @@ class Watch:
                     role=role,
                     report=report,
                     clock_ahead_ns=clock.ahead_ns if clock else 0,
+                    slot=self._serving.slot_of(worker),
                 )
             )
         return tuple(found)

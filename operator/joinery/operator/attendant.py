@@ -360,6 +360,7 @@ class Attendant:
             decision=attended.last_decision if attended is not None else None,
             decisions=len(attended.machine.history) if attended is not None else 0,
             held_until_ns=self._held_until_ns,
+            is_draining=attended is not None and bool(attended.machine.leaving),
         )
 
 

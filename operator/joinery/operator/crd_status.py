@@ -51,12 +51,11 @@ CONDITION: Final = {
 
 _DECISION: Final = fields_of(
     "The last decision on the number of workers, with its inputs.",
-    at=time_of("When."),
     nSup=_COUNT,
     nCon=_COUNT,
     beta=schema_of("number"),
     busy=schema_of("number", "Sum of the workers' busy shares."),
-    action=schema_of("string", "Grow, Shrink or Stay."),
+    action=schema_of("string", "Grow, Shrink or Keep."),
     because=schema_of("string", "The rule that decided, in words."),
     blockedBy=schema_of("string", "What kept it from doing more."),
 )
@@ -64,7 +63,7 @@ _DECISION: Final = fields_of(
 STATUS: Final = fields_of(
     "What the operator saw last.",
     observedGeneration=_COUNT,
-    phase=schema_of("string", "Pending, Running, Scaling, Paused, Stalled, Finished, Failed or Deleting."),
+    phase=schema_of("string", "Pending, Running, Scaling, Paused, Stalled, Finished or Failed."),
     selector=schema_of("string", "Labels of the worker pods, for autoscalers."),
     replicas=schema_of("integer", "Worker pods that are there."),
     readyReplicas=schema_of("integer", "Worker pods that are ready."),
@@ -92,7 +91,7 @@ STATUS: Final = fields_of(
     slots=fields_of(
         "How workers are served.",
         epoch=schema_of("string", "t_d."),
-        subgroups=schema_of("integer", "n_g."),
+        subgroups=schema_of("integer", "n_g, as the gateway serves them: at most one for each worker."),
         bufferPeakBytes=schema_of("integer", "The most that waited in the mini-buffers.", **_INTEGER),
         bufferBytes=schema_of("integer", "What waits now.", **_INTEGER),
     ),
@@ -114,6 +113,7 @@ STATUS: Final = fields_of(
             "",
             name=schema_of("string"),
             role=schema_of("string", "supplier, neutral or consumer"),
+            slot=schema_of("integer", "In which slot of an epoch it is served, with the others of its sub-group."),
             ready=schema_of("boolean"),
             groups=_COUNT,
             occupancy=schema_of("number"),

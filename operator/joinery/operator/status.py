@@ -214,7 +214,7 @@ def _of_view(view: Overview, query: JoinQuery) -> Status:
         "delayP50": _shown(view.delivered.percentile_ns(0.5)),
         "delayP99": _shown(view.delivered.percentile_ns(0.99)),
         "slots": {
-            "epoch": _shown(view.epoch_ns), "subgroups": min(query.spec.epochs.subgroups, max(1, view.degree)),
+            "epoch": _shown(view.epoch_ns), "subgroups": len({one.slot for one in view.workers} - {None}),
             "bufferBytes": view.unsent_bytes, "bufferPeakBytes": view.unsent_peak_bytes,
         },
         "streams": [_stream(one, spec.name) for one, spec in zip(view.streams, query.spec.streams, strict=True)],
@@ -242,6 +242,8 @@ def _stream(view: StreamView, name: str) -> Status:
 
 def _worker(view: WorkerView) -> Status:
     made: Status = {"name": view.worker, "ready": view.is_up, "groups": view.groups}
+    if view.slot is not None:
+        made["slot"] = view.slot
     if view.role is not None:
         made["role"] = view.role.value
     if view.report is not None:

@@ -268,6 +268,7 @@ def worker_view(rng: Generator, plan: JoinPlan) -> m.WorkerView:
     return m.WorkerView(
         worker=WorkerId(name(rng)), is_up=bool(rng.random() < 0.5), groups=3,
         role=maybe(rng, list(Role)[rng.integers(3)]), report=maybe(rng, report(rng, plan)), clock_ahead_ns=-4,
+        slot=maybe(rng, 2),
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class MemoryAttendance:
     is_closed: bool = False
 
     def __post_init__(self) -> None:
-        self.machine = type("Machine", (), {"history": ()})
+        self.machine = type("Machine", (), {"history": (), "leaving": frozenset()})
 
     def want(self, replicas: int, until_ns: int, because: str) -> None:
         self.wishes.append((replicas, until_ns, because))
@@ -127,6 +127,13 @@ def desk() -> Desk:
     made.step()
     made.step()
     return made
+
+
+def test_while_workers_are_drained_it_is_scaling_though_all_are_there(desk: Desk) -> None:
+    assert "Running" == desk.kube.status["phase"]
+    desk.gateway.machine.leaving = frozenset({"worker-1"})  # type: ignore[attr-defined]
+    desk.step()
+    assert "Scaling" == desk.kube.status["phase"]
 
 
 LONGER = wanted(streams__0__window="20m")

@@ -95,3 +95,10 @@ def test_a_redis_that_is_away_does_not_keep_the_object(tmp_path: Path) -> None:
     told = end_query(MemoryKube(one), SETTINGS, one)  # type: ignore[arg-type]
     assert told is not None
     assert "may be left" in told
+
+
+def test_pods_that_do_not_go_keep_the_object_no_longer_than_it_may_take() -> None:
+    kube = MemoryKube(wanted())
+    kube.list = lambda *_: [{}]  # type: ignore[method-assign]
+    told = end_query(kube, replace(SETTINGS, delete_s=0.1), wanted())  # type: ignore[arg-type]
+    assert "pods of orders are still there after 0.1 s; its keys in Redis stay" == told

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from joinery.elastic.beta import BetaRule, DegreeInputs, Grow, Keep
-from joinery.machine.messages import MoveView, Overview, StreamView
+from joinery.machine.messages import MoveView, Overview, StreamView, WorkerView
 from joinery.model.ids import GroupId, RecordNo, WorkerId
 from joinery.operator.crd_status import STATUS
 from joinery.operator.status import Picture, decision_status, phase_of, status_of
@@ -22,6 +22,7 @@ STREAM = StreamView(rows=100, late=3, rows_per_s=12.34, watermark_ns=90 * SECOND
 VIEW = Overview(
     at_ns=100 * SECOND, records=RecordNo(50), streams=(STREAM, STREAM), n_sup=1, n_con=2, results=42, moves=(MOVE,),
     moves_done=1, uncommitted=48, rejected=1, checkpointed_ns=99 * SECOND,
+    workers=tuple(WorkerView(worker=WorkerId(f"worker-{n}"), is_up=True, groups=30, slot=n // 2) for n in range(3)),
 )  # fmt: skip
 RUNNING = Picture(
     name="orders", generation=3, now_ns=100 * SECOND, query=wanted().query(), desired=2, replicas=2, ready=ALL,
@@ -38,6 +39,7 @@ def truths(status: dict[str, Any]) -> dict[str, str]:
     [
         ({}, "Running"),
         ({"desired": 3}, "Scaling"),
+        ({"is_draining": True}, "Scaling"),
         ({"is_attended": False}, "Pending"),
         ({"ready": {"gateway": 1}}, "Pending"),
         ({"is_paused": True}, "Paused"),
@@ -77,6 +79,12 @@ def test_a_move_is_told_with_its_pause() -> None:
 def test_lag_commits_and_refusals_are_told() -> None:
     status = status_of(RUNNING, {})
     assert ("10s", 48, 1, 6) == (status["lag"], status["oldestUncommitted"], status["rejected"], status["late"])
+
+
+def test_the_slots_are_those_that_the_gateway_tells() -> None:
+    status = status_of(RUNNING, {})
+    assert [0, 0, 1] == [worker["slot"] for worker in status["workers"]]
+    assert 2 == status["slots"]["subgroups"]
 
 
 def test_a_decision_is_told_with_its_inputs() -> None:

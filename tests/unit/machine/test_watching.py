@@ -54,6 +54,10 @@ def test_rows_and_late_rows_are_counted_by_stream(driver: Driver) -> None:
     assert [10, 20] == [stream.watermark_ns for stream in view.streams]
 
 
+def test_each_worker_is_told_with_the_slot_that_it_is_served_in(driver: Driver) -> None:
+    assert [0, 1] == [worker.slot for worker in seen(driver).workers]
+
+
 def test_delays_are_added_up_and_totals_are_those_of_the_newest_commit(driver: Driver) -> None:
     tally = Tally(Delays.of(np.array([7]), np.array([5])), Delays())
     for number, totals in ((1, Totals(5, (0, 2))), (2, Totals(10, (0, 4))), (1, Totals(5, (0, 2)))):

@@ -91,6 +91,7 @@ def _write_worker(view: WorkerView) -> wire.WorkerView:
         role=None if view.role is None else ROLE_TO_WIRE[view.role],
         report=None if view.report is None else write_report(view.report),
         clock_ahead_ns=view.clock_ahead_ns,
+        slot=view.slot,
     )
 
 
@@ -169,6 +170,7 @@ def _read_worker(message: wire.WorkerView, plan: JoinPlan) -> WorkerView:
         role=choice("WorkerView.role", message.role, ROLES) if message.HasField("role") else None,
         report=read_report(message.report, plan) if message.HasField("report") else None,
         clock_ahead_ns=number(message, "clock_ahead_ns", MIN_I64),
+        slot=maybe_number(message, "slot"),
     )
 
 

@@ -63,6 +63,8 @@ class WorkerView:
     """None: it has not reported yet."""
     report: LoadReport | None = None
     clock_ahead_ns: int = 0
+    slot: int | None = None
+    """In which slot of an epoch it is served, with the others of its sub-group; None: in none yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -249,20 +249,22 @@ class StreamView(_message.Message):
     def __init__(self, rows: _Optional[int] = ..., late_rows: _Optional[int] = ..., rows_per_s: _Optional[float] = ..., watermark_ns: _Optional[int] = ...) -> None: ...
 
 class WorkerView(_message.Message):
-    __slots__ = ("worker", "is_up", "groups", "role", "report", "clock_ahead_ns")
+    __slots__ = ("worker", "is_up", "groups", "role", "report", "clock_ahead_ns", "slot")
     WORKER_FIELD_NUMBER: _ClassVar[int]
     IS_UP_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     REPORT_FIELD_NUMBER: _ClassVar[int]
     CLOCK_AHEAD_NS_FIELD_NUMBER: _ClassVar[int]
+    SLOT_FIELD_NUMBER: _ClassVar[int]
     worker: str
     is_up: bool
     groups: int
     role: LoadRole
     report: _common_pb2.LoadReport
     clock_ahead_ns: int
-    def __init__(self, worker: _Optional[str] = ..., is_up: _Optional[bool] = ..., groups: _Optional[int] = ..., role: _Optional[_Union[LoadRole, str]] = ..., report: _Optional[_Union[_common_pb2.LoadReport, _Mapping]] = ..., clock_ahead_ns: _Optional[int] = ...) -> None: ...
+    slot: int
+    def __init__(self, worker: _Optional[str] = ..., is_up: _Optional[bool] = ..., groups: _Optional[int] = ..., role: _Optional[_Union[LoadRole, str]] = ..., report: _Optional[_Union[_common_pb2.LoadReport, _Mapping]] = ..., clock_ahead_ns: _Optional[int] = ..., slot: _Optional[int] = ...) -> None: ...
 
 class MoveView(_message.Message):
     __slots__ = ("group", "source", "target", "window_bytes", "is_planned", "begun_ns", "pause_ns")
