@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.figures import experiments as lab
-from bench.figures import hybrid, real
+from bench.figures import hybrid, hybrid_points, real
 from bench.figures.experiments import Point, curve, point
 from bench.figures.rules import beta_rule
 from bench.figures.style import drawing, labelled, line, paper_points
@@ -188,6 +188,8 @@ CATALOGUE: Final = (
     Figure("real-delay-over-epoch", "13 / 7.15a, real", real.delay_by_epoch),
     Figure("real-communication-over-epoch", "14 / 7.15b, real", real.communication_by_epoch),
     Figure("real-gateway-buffer", "V.B, real", real.gateway_buffer),
+    Figure("real-hybrid-delay", "6.7, real", hybrid_points.delay),
+    Figure("real-hybrid-disk", "6.8, real", hybrid_points.disk),
 )
 
 

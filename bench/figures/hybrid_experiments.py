@@ -51,41 +51,46 @@ class Stored:
 
 
 @cache
-def relation_keys() -> NDArray[np.int64]:
-    """The key of every row of the relation."""
-    return np.random.default_rng(6).integers(0, DOMAIN, RELATION_BYTES // R_BYTES)
+def relation_keys(scale: int = 1) -> NDArray[np.int64]:
+    """The key of every row of the relation; `scale`: memory, time and keys are divided by it."""
+    return np.random.default_rng(6).integers(0, DOMAIN // scale, RELATION_BYTES // R_BYTES // scale)
 
 
 @cache
-def stored(method: str) -> Stored:
+def stored(method: str, scale: int = 1) -> Stored:
     """The relation, cut."""
-    keys = relation_keys()
-    cut: Cut = HashCut(BUCKETS) if method == "hash" else range_cut(keys, np.full(keys.size, R_BYTES), THETA)
+    keys = relation_keys(scale)
+    cut: Cut = HashCut(BUCKETS) if method == "hash" else range_cut(keys, np.full(keys.size, R_BYTES), THETA // scale)
     of = cut.segments_of(keys, hash_words(keys))
     return Stored(cut, np.bincount(of, minlength=cut.segments) * R_BYTES)
 
 
+def made_trace(rate_hz: float, bias: float, length_ns: int, scale: int = 1) -> Trace:
+    """PQRS points in mini-intervals whose volumes follow the b-model."""
+    seconds, domain = length_ns / SECOND, DOMAIN // scale
+    levels = levels_for(int(1000 * seconds), bias, _FULLEST // scale)
+    volumes = BModelVolumes(total=int(rate_hz * seconds), levels=levels, b=bias)
+    points = PqrsPoints(volumes=volumes, quadrants=QUADRANTS, duration_ns=length_ns, domain=domain)
+    times, keys = np.concatenate(list(points.chunks(7, 0)), axis=1)
+    copies = np.bincount(relation_keys(scale), minlength=domain).astype(np.float64)
+    return Trace(times, keys, copies[keys])
+
+
+def thinned(whole: Trace, share: float) -> Trace:
+    """So many of its rows, chosen at random: the bursts are the same."""
+    kept = np.random.default_rng(1).random(whole.arrivals.size) < share
+    return Trace(*(column[kept] for column in whole))
+
+
 @lru_cache(maxsize=2)
 def _whole(rate_hz: float, bias: float) -> Trace:
-    """PQRS points in mini-intervals whose volumes follow the b-model."""
-    length_ns = Span().until_ns
-    seconds = length_ns / SECOND
-    levels = levels_for(int(1000 * seconds), bias, _FULLEST)
-    volumes = BModelVolumes(total=int(rate_hz * seconds), levels=levels, b=bias)
-    points = PqrsPoints(volumes=volumes, quadrants=QUADRANTS, duration_ns=length_ns, domain=DOMAIN)
-    times, keys = np.concatenate(list(points.chunks(7, 0)), axis=1)
-    copies = np.bincount(relation_keys(), minlength=DOMAIN).astype(np.float64)
-    return Trace(times, keys, copies[keys])
+    return made_trace(rate_hz, bias, Span().until_ns)
 
 
 @lru_cache(maxsize=2)
 def trace_of(rate_hz: float, bias: float) -> Trace:
     """The stream of a rate: where the bias is the usual one, rows of the one trace of the highest rate."""
-    if bias != 0.6:
-        return _whole(rate_hz, bias)
-    whole = _whole(TOP_HZ, bias)
-    kept = np.random.default_rng(1).random(whole.arrivals.size) < rate_hz / TOP_HZ
-    return Trace(*(column[kept] for column in whole))
+    return _whole(rate_hz, bias) if bias != 0.6 else thinned(_whole(TOP_HZ, bias), rate_hz / TOP_HZ)
 
 
 @cache

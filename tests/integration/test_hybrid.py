@@ -1,6 +1,6 @@
 """A query with a stored table as real processes: exact, whoever is killed, and whatever becomes of the table.
 
-The lookup application is the one without Spark (`support.plain_lookup`): the same server and the same cutting. With
+The lookup application is the one without Spark (`bench.plain_lookup`): the same server and the same cutting. With
 Spark: `test_examples`, `tests/spark/test_lookup.py`.
 """
 
@@ -13,7 +13,7 @@ import pytest
 
 from joinery.adapters.recording import read_tables
 from joinery.cli.checking import verify_output
-from joinery.cli.local_table import LocalTable
+from joinery.cli.local import LocalRun
 from joinery.cli.query_file import read_query
 from joinery.client import connect
 from tests.support.running import running
@@ -22,7 +22,7 @@ from tests.support.tables import PATIENCE_S, sales, until, write_query, write_ta
 
 @pytest.fixture(autouse=True)
 def _plain_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LocalTable, "module", "tests.support.plain_lookup")
+    monkeypatch.setattr(LocalRun, "modules", {"lookup": "bench.plain_lookup"})
 
 
 def test_moves_killed_workers_a_killed_lookup_and_a_refreshed_table_leave_it_exact(tmp_path: Path) -> None:

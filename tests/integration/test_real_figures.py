@@ -5,7 +5,9 @@ Each test makes its own runs: side by side where they are several, since throttl
 
 import pytest
 
+from bench.figures import hybrid_real
 from bench.figures import real_runs as lab
+from bench.figures.hybrid_scaled import simulated
 from tests.support.measuring import measured
 
 pytestmark = pytest.mark.timeout(600)
@@ -73,3 +75,17 @@ def test_figures_13_and_14_delay_rises_and_communication_falls_with_the_epoch() 
 def test_section_v_b_the_gateways_buffer_shrinks_with_sub_groups_as_the_paper_says() -> None:
     for n_g, point in lab.gateway_buffer().items():
         assert lab.expected_peak(point) == pytest.approx(point.peak_bytes, rel=0.15), f"{n_g} sub-groups"
+
+
+@measured
+def test_figures_6_7_and_6_8_range_is_below_hash_in_delay_and_far_below_in_disk_time() -> None:
+    hybrid_real.real_points.cache_clear()
+    found = hybrid_real.real_points()
+    ranged, hashed = found["range"], found["hash"]
+    assert ranged.delay_s < 0.8 * hashed.delay_s
+    assert hashed.disk_s >= 5 * ranged.disk_s
+    for method, point in found.items():
+        told = simulated(method, hybrid_real.RATE_HZ)
+        assert told.delay_s == pytest.approx(point.delay_s, rel=0.4, abs=0.1)
+        assert told.reads == pytest.approx(point.reads, rel=0.25, abs=5)
+        assert point.disk_s / point.reads >= 0.95 * told.disk_s / told.reads, "the disk is not slow"

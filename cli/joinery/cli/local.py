@@ -11,7 +11,7 @@ file meanwhile edits the next run.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,7 @@ from joinery.cli.children import MOST_CRASHES, SOON_S, Children
 from joinery.cli.dashboards import OFF, LocalDashboard
 from joinery.cli.leftovers import keep, let_go, scratch
 from joinery.cli.local_redis import LocalRedis
-from joinery.cli.local_table import LocalTable
+from joinery.cli.local_table import LOOKUP, LocalTable
 from joinery.cli.nursery import nursery
 from joinery.cli.progress import Progress
 from joinery.cli.query_file import name_of, outputs, text_of
@@ -55,6 +55,9 @@ LAST_WORDS_S: Final = 2.0
 
 class LocalRun:
     """All processes of one query; use it with `with`."""
+
+    modules: Mapping[str, str] = {}
+    """What runs in place of `joinery.ROLE` or of the lookup application, for tests and figures; by role."""
 
     def __init__(
         self,
@@ -125,7 +128,8 @@ class LocalRun:
             self._announcement.begin()
             self._write_down([self._announcement.path] if self._announcement.path is not None else [])
             if self._lookup.is_needed:
-                self._children.start("lookup", self._lookup.module, self._lookup.words(self._query_flags))
+                module = self.modules.get("lookup", LOOKUP)
+                self._children.start("lookup", module, self._lookup.words(self._query_flags, module))
             self._start("gateway", "gateway", "--listen", self._gateway, "--collector", self._collector)
             self._start("collector", "collector", "--listen", self._collector, "--gateway", self._gateway)
             self._scale(self._wanted)
@@ -234,7 +238,7 @@ class LocalRun:
         recording = [] if self._record is None else ["--record", str(self._record)]
         words = [*self._query_flags, "--name", name, "--keys", self._redis.keys, *flags, *recording]
         words += self._lookup.flags
-        self._children.start(name, f"joinery.{role}", words)
+        self._children.start(name, self.modules.get(role, f"joinery.{role}"), words)
 
     def _start_worker(self, ordinal: int) -> None:
         self._start("worker", f"worker-{ordinal}", "--gateway", self._gateway, "--collector", self._collector)

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from joinery.adapters.extras import how_to_get
 from joinery.adapters.settings import free_port
@@ -15,12 +16,12 @@ from joinery.cli.leftovers import keep, let_go
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
 
+LOOKUP: Final = "joinery.spark.lookup"
+"""The lookup application."""
+
 
 class LocalTable:
     """What a run needs for a stored table; of a query without one, nothing."""
-
-    module = "joinery.spark.lookup"
-    """What runs as the lookup application."""
 
     def __init__(self, spec: JoinQuerySpec, record: Path | None, state: Path | None) -> None:
         self._record, self._state = record, state
@@ -33,12 +34,10 @@ class LocalTable:
         """What the other processes are told."""
         return ["--lookup", self._address] if self.is_needed else []
 
-    def words(self, query: list[str]) -> list[str]:
-        """The flags of the lookup application, with those for the query; refused if this machine has no Spark."""
-        if find_spec("pyspark") is None:
-            raise UserMustAct(f"found no PySpark, wanted it for a stored table; {how_to_get('spark')}")
-        if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-            raise UserMustAct("found no Java, wanted 17 or newer for a stored table; install a JRE, or set JAVA_HOME")
+    def words(self, query: list[str], module: str = LOOKUP) -> list[str]:
+        """The flags of the lookup application, with those for the query; refused if it has no Spark here."""
+        if module == LOOKUP:
+            _want_spark()
         if self._folder is None:
             made = tempfile.mkdtemp(prefix="joinery-segments-") if self._state is None else self._state / "segments"
             self._folder = Path(made)
@@ -52,3 +51,10 @@ class LocalTable:
         if self._folder is not None and (ended or self._state is None):
             shutil.rmtree(self._folder, ignore_errors=True)
             let_go(self._folder)
+
+
+def _want_spark() -> None:
+    if find_spec("pyspark") is None:
+        raise UserMustAct(f"found no PySpark, wanted it for a stored table; {how_to_get('spark')}")
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise UserMustAct("found no Java, wanted 17 or newer for a stored table; install a JRE, or set JAVA_HOME")

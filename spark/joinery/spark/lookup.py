@@ -81,7 +81,7 @@ def _answers(files: SegmentFiles, question: wire.Question, context: Any) -> Iter
                 asked = question.ask_segments
                 names = (np.frombuffer(data, "<i8").tolist() for data in (asked.stamps, asked.numbers))
                 for stamp, number in zip(*names, strict=True):
-                    yield segment_answer(stamp, number, files.path(stamp, number).read_bytes())
+                    yield segment_answer(stamp, number, files.read(stamp, number))
             case _:
                 context.abort(grpc.StatusCode.UNIMPLEMENTED, "found no question that is known, wanted one")
     except FileNotFoundError as error:

@@ -69,6 +69,10 @@ class SegmentFiles:
         """Where a segment lies."""
         return self.folder / "segments" / str(stamp) / f"{number}.arrows"
 
+    def read(self, stamp: int, number: int) -> bytes:
+        """A segment as it lies there."""
+        return self.path(stamp, number).read_bytes()
+
     def forget(self, oldest: int) -> None:
         """Versions before this one are not needed any more, but for the newest."""
         there = self.versions()

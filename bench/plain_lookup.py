@@ -1,6 +1,6 @@
 """The lookup application without Spark: the same server and the same tasks, its table read by Arrow. It starts at once.
 
-`python -m tests.support.plain_lookup` takes the flags of `joinery.spark.lookup`.
+`python -m bench.plain_lookup` takes the flags of `joinery.spark.lookup`. Tests and figures run it.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from joinery.adapters.security import PLAIN
 from joinery.join.plan import JoinPlan
+from joinery.model.errors import require
 from joinery.model.spec import JoinQuery, JoinQuerySpec
 from joinery.spark.cutting import GROUP, cut_group, is_same, relation_from, stored_form, task_of, with_groups
 from joinery.spark.lookup import serve
@@ -45,7 +47,8 @@ def stamps(path: Path) -> list[tuple[str, int, int]]:
     return [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in files]
 
 
-def main() -> int:
+def main(opened: Callable[[Path], SegmentFiles] = SegmentFiles) -> int:
+    """Serve until told to stop; `opened`: the files that answers come from."""
     parser = argparse.ArgumentParser()
     for name in ("--query", "--as-read", "--segments", "--record"):
         parser.add_argument(name, type=Path)
@@ -55,8 +58,9 @@ def main() -> int:
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     spec = JoinQuery.parse_yaml(flags.query.read_text()).spec
-    files = SegmentFiles(flags.segments)
-    assert spec.table is not None
+    files = opened(flags.segments)
+    require(spec.table is not None, "the query has no table")
+    assert spec.table is not None  # noqa: S101 - for the type
     path = flags.query.resolve().parent / spec.table.path
     server, _ = serve(files, flags.listen, PLAIN)
     seen: list[tuple[str, int, int]] = []
