@@ -25,14 +25,19 @@ if TYPE_CHECKING:
 
 LOAD_HELP = f"""Send generated rows to a running query at a rate that rises and falls, by Spark.
 
-  joinery load query.yaml --profile step:500,3000,20s --duration 60s --producers 2
+\b
+  joinery load query.yaml --profile step:500,3000,20s --duration 60s
   joinery load query.yaml --gateway 127.0.0.1:7400 --stream orders --end
 
-Every stream of the query gets the profile, its producers share it. Rows are made by the query's generators (a stream
-without one: their defaults), the same ones in every run of a seed. Times in the rows begin with 1970.
-Profiles: {PROFILES}.
+Every stream of the query gets the profile, its producers share it. Rows are
+made by the query's generators (a stream without one: their defaults), the
+same ones in every run of a seed. Times in the rows begin with 1970.
 
-Exit codes: 0 every row is recorded, 1 it was broken off, 2 the words of the command or the query do not fit.
+Profiles: {", ".join(PROFILES[:3])},
+{", ".join(PROFILES[3:])}.
+
+Exit codes: 0 every row is recorded, 1 it was broken off, 2 the words of the
+command or the query do not fit.
 """
 
 

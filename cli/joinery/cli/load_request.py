@@ -21,7 +21,13 @@ from joinery.simulate.load_input import Recorded
 from joinery.simulate.load_settings import LoadSettings, Method, Rule, SpeedChange
 from joinery.simulate.load_spec import costs_of, profiles_of, settings_of
 
-PROFILES: Final = "constant:1500, step:500,2000, ramp:500,2000,100s,400s, sine:1500,1000,600s, burst:500,2000,200s,60s"
+PROFILES: Final = (
+    "constant:1500",
+    "step:500,2000",
+    "ramp:500,2000,100s,400s",
+    "sine:1500,1000,600s",
+    "burst:500,2000,200s,60s",
+)
 PAPER_RATE_HZ: Final = 1500.0
 T = TypeVar("T")
 
@@ -113,7 +119,9 @@ def read_profile(text: str, until_ns: int) -> RateProfile:
     """A profile as the help writes them."""
     kind, _, rest = text.partition(":")
     parts = [part.strip() for part in rest.split(",")] if rest else []
-    wrong = BadSpec([Complaint("--profile", text, f"one of {PROFILES}", "give rows per second and times with units")])
+    wrong = BadSpec(
+        [Complaint("--profile", text, f"one of {', '.join(PROFILES)}", "give rows per second and times with units")]
+    )
     numbers = [_number(part) for part in parts]
     rates = [number for number in numbers if number is not None]
     try:
