@@ -14,7 +14,7 @@ from joinery.adapters.extras import how_to_get
 from joinery.adapters.security import TOKEN
 from joinery.cli.complaining import complaining
 from joinery.cli.load_request import PROFILES, duration, read_profile
-from joinery.cli.query_file import parse
+from joinery.cli.query_file import parsed
 from joinery.cli.running import gateway_of
 from joinery.cli.words import counted, number
 from joinery.cli.words import duration as duration_text
@@ -59,7 +59,7 @@ def load(
     as_json: Annotated[bool, typer.Option("--json", help="What was sent, as JSON on standard output.")] = False,
 ) -> None:
     """Make, send, tell."""
-    spec = parse(query)
+    spec = parsed(query)
     names = [one.name for one in spec.streams]
     for one in stream or ():
         if one not in names:

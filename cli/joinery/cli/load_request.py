@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from joinery.cli.query_file import parsed
 from joinery.elastic.classify import Thresholds
 from joinery.generate.profiles import Burst, Constant, Ramp, RateProfile, Sine, Step
 from joinery.model.complaints import BadValue
 from joinery.model.errors import BadSpec, Complaint
 from joinery.model.quantities import parse_duration
-from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.model.spec import JoinQuerySpec
 from joinery.simulate.costs import CostModel
 from joinery.simulate.load_input import Recorded
 from joinery.simulate.load_settings import LoadSettings, Method, Rule, SpeedChange
@@ -72,7 +73,7 @@ class Request:
 def request(asked: Asked) -> Request:
     """The request that these options make; `BadSpec` says what is wrong with them."""
     until_ns = duration("--until", asked.until)
-    spec = None if asked.query is None else JoinQuery.parse_yaml(text_of(asked.query)).spec
+    spec = None if asked.query is None else parsed(asked.query)
     spec = _with_window(spec, asked.window)
     streams = len(spec.streams) if spec else 2
     profiles = _profiles(asked, spec, streams, until_ns)

@@ -18,7 +18,7 @@ def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
 
     `text`: what somebody has read from the file; it is not read again.
     """
-    spec = _parsed(path, text_of(path) if text is None else text).spec
+    spec = _query(path, text_of(path) if text is None else text).spec
     plan = JoinPlan.of(spec)
     complaints = [*_complain_of_sinks(spec, path.parent), *_complain_of_sources(spec, plan, path.parent)]
     if complaints:
@@ -29,12 +29,12 @@ def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
     return spec
 
 
-def parse(path: Path) -> JoinQuerySpec:
+def parsed(path: Path) -> JoinQuerySpec:
     """The spec, checked."""
-    return _parsed(path, text_of(path)).spec
+    return _query(path, text_of(path)).spec
 
 
-def _parsed(path: Path, text: str) -> JoinQuery:
+def _query(path: Path, text: str) -> JoinQuery:
     """The query of a text; what is wrong with the text as a whole is told of its file."""
     try:
         return JoinQuery.parse_yaml(text)

@@ -46,7 +46,7 @@ def test_a_query_file_that_is_no_query_is_named(tmp_path: Path) -> None:
     path.write_text("- 1\n")
     code, _, errors = run(str(path))
     assert 2 == code
-    assert errors.startswith(f"{path}: found [1], wanted a mapping")
+    assert errors.startswith(f"{path}: found a list of 1, wanted a mapping")
 
 
 def test_a_step_of_the_rate_makes_the_cluster_grow_and_the_run_is_written_down(tmp_path: Path) -> None:
