@@ -30,6 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/chart.md": "".join(_chart_reference()),
         "reference/examples.md": "".join(_examples()),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
+        "contributing.md": _home("CONTRIBUTING.md"),
     }
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
@@ -70,17 +71,19 @@ def _relinked(text: str, folder: Path, to: Path | None = None) -> str:
     return _LINK.sub(link, text)
 
 
-def _home() -> str:
-    """The README, whose links begin at the root."""
+def _home(page: str = "README.md") -> str:
+    """A page of the root, whose links begin there."""
 
     def link(match: re.Match[str]) -> str:
+        if match[2] == "CONTRIBUTING.md":
+            return f"[{match[1]}](contributing.md)"
         if match[2] == "examples/":
             return f"[{match[1]}](reference/examples.md)"
         if match[2].startswith("docs/") and match[2].endswith((".md", ".png", ".svg")):
             return f"[{match[1]}]({match[2].removeprefix('docs/')}{match[3] or ''})"
         return f"`{match[2]}`"
 
-    return _LINK.sub(link, (ROOT / "README.md").read_text())
+    return _LINK.sub(link, (ROOT / page).read_text())
 
 
 # --- references

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from docs._site import plots
 from docs._site.sequences import SEQUENCES, drawn
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +54,23 @@ def test_the_drawings_of_the_protocol_are_those_of_their_script(name: str) -> No
     made = str(drawn(*SEQUENCES[name]))
     assert made == (ROOT / f"docs/images/{name}.svg").read_text(), "run: python -m docs._site.sequences"
     assert f"(images/{name}.svg)" in (ROOT / "docs/protocol.md").read_text()
+
+
+def test_the_plots_of_the_performance_are_those_of_their_figures() -> None:
+    page = (ROOT / "docs/performance.md").read_text()
+    for name in plots.PLOTS:
+        made = str(plots.drawn(name))
+        assert made == (ROOT / f"docs/images/performance-{name}.svg").read_text(), "run: python -m docs._site.plots"
+        assert f"(images/performance-{name}.svg)" in page
+    assert set(plots.PLOTS) == {line.partition(",")[0] for line in plots.FIGURES.read_text().splitlines()[1:]}
+
+
+@pytest.mark.parametrize("greatest", [0.004, 0.35, 1.0, 2.37, 99.0, 100.0, 12_345.0])
+def test_an_axis_has_a_few_round_numbers_and_room(greatest: float) -> None:
+    ticks = plots._ticks(greatest)
+    assert ticks[0] == 0
+    assert 3 <= len(ticks) <= 9, ticks
+    assert greatest < ticks[-1] <= 2 * greatest
 
 
 def test_no_page_has_a_diagram_that_the_site_would_show_as_text() -> None:

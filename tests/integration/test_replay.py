@@ -18,7 +18,7 @@ import yaml
 
 from joinery.adapters.shell import Machine
 from joinery.adapters.tracing import Step, read_trace, replay
-from joinery.cli.query_file import parse
+from joinery.cli.query_file import parsed
 from joinery.machine import facts, messages
 from joinery.machine.collector import CollectorMachine
 from joinery.machine.facts import Fact
@@ -66,7 +66,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[JoinQuerySpec, d
         query = write_query(folder)
         traces = run(query, folder / "traces")
         if steps(traces["worker-1"], messages.Release):
-            return parse(query), traces
+            return parsed(query), traces
     raise AssertionError("no worker was drained in three runs")
 
 

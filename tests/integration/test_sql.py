@@ -50,6 +50,16 @@ def test_a_statement_that_cannot_be_run_is_refused_with_its_place(tmp_path: Path
     assert "orders.parquet" in told.stderr
 
 
+def test_two_files_of_one_name_are_not_chosen_from(tmp_path: Path) -> None:
+    for name in ("orders.csv", "orders.ndjson", "ships.csv"):
+        (tmp_path / name).write_text("id,ts\n1,100\n")
+    told = run(tmp_path, "--sql", f"{JOIN} WITHIN 1 MINUTE")
+    assert 2 == told.returncode
+    assert (
+        "found orders.csv and orders.ndjson for orders, wanted one file; say --source orders=orders.csv" in told.stderr
+    )
+
+
 def test_flags_of_a_statement_are_refused_beside_a_file(tmp_path: Path) -> None:
     told = run(tmp_path, "query.yaml", "--out", "x.csv")
     assert 2 == told.returncode

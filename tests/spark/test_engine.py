@@ -11,7 +11,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from joinery.cli.checking import verify_output
-from joinery.cli.query_file import parse
+from joinery.cli.query_file import parsed
 from joinery.cli.spark_run import is_for_spark
 from joinery.join import fitness
 from joinery.model.errors import BadSpec, UserMustAct
@@ -64,8 +64,8 @@ def test_spark_gives_the_rows_that_the_rules_give_late_rows_and_null_keys_includ
     join = {"on": ["k"], "type": kind, "where": "a.n > 100 or b.n is null or b.n != 7"}
     query = query_of(tmp_path, kind, join=join)
     said: list[str] = []
-    done = engine.run(parse(query), tmp_path, spark)
-    assert 0 == verify_output(query, parse(query), None, said.append), said
+    done = engine.run(parsed(query), tmp_path, spark)
+    assert 0 == verify_output(query, parsed(query), None, said.append), said
     assert all(late > 20 for late in done.late.values()), "late rows were among them"
     assert {"a": 1_500, "b": 1_500} == done.rows
 
@@ -75,9 +75,9 @@ def test_the_example_with_files_is_exact(spark: SparkSession, tmp_path: Path) ->
         (tmp_path / path.name).write_bytes(path.read_bytes())
     query = tmp_path / "query.yaml"
     query.write_text((EXAMPLES / "01-orders-fulfilments" / "query.yaml").read_text())
-    done = engine.run(parse(query), tmp_path, spark)
+    done = engine.run(parsed(query), tmp_path, spark)
     said: list[str] = []
-    assert 0 == verify_output(query, parse(query), None, said.append), said
+    assert 0 == verify_output(query, parsed(query), None, said.append), said
     assert done.results > 0
 
 
@@ -86,7 +86,7 @@ def test_examples_with_generators_are_exact(spark: SparkSession, tmp_path: Path,
     text = (EXAMPLES / example / "query.yaml").read_text()
     query = tmp_path / "query.yaml"
     query.write_text(text)
-    spec = parse(query)
+    spec = parsed(query)
     engine.run(spec, tmp_path, spark)
     said: list[str] = []
     assert 0 == verify_output(query, spec, None, said.append), said
@@ -117,7 +117,7 @@ def test_what_spark_would_do_otherwise_is_refused_by_name(tmp_path: Path) -> Non
 
 
 def test_flags_of_the_service_are_refused_with_spark_and_the_flag_wins_over_the_file(tmp_path: Path) -> None:
-    by_file = parse(query_of(tmp_path, "left", engine="spark"))
+    by_file = parsed(query_of(tmp_path, "left", engine="spark"))
     assert is_for_spark(by_file, None, {"--port": 0})
     assert not is_for_spark(by_file, "service", {"--port": 7400})
     with pytest.raises(UserMustAct, match="found --port with engine spark"):

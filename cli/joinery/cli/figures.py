@@ -13,7 +13,7 @@ from joinery.model.errors import UserMustAct
 FIGURES_HELP = """Draw the papers' figures, simulated and with real processes, as PNG and CSV.
 
 \b
-  joinery figures                        all of them, into build/figures/ (about ten minutes)
+  joinery figures                        all, into build/figures/ (10 minutes)
   joinery figures --only 'real-*'        those with real processes
   joinery figures --into /tmp/figures
 

@@ -14,7 +14,7 @@ from joinery.adapters.extras import how_to_get
 from joinery.adapters.security import TOKEN
 from joinery.cli.complaining import complaining
 from joinery.cli.load_request import PROFILES, duration, read_profile
-from joinery.cli.query_file import parse
+from joinery.cli.query_file import parsed
 from joinery.cli.running import gateway_of
 from joinery.cli.words import counted, number
 from joinery.cli.words import duration as duration_text
@@ -25,14 +25,19 @@ if TYPE_CHECKING:
 
 LOAD_HELP = f"""Send generated rows to a running query at a rate that rises and falls, by Spark.
 
-  joinery load query.yaml --profile step:500,3000,20s --duration 60s --producers 2
+\b
+  joinery load query.yaml --profile step:500,3000,20s --duration 60s
   joinery load query.yaml --gateway 127.0.0.1:7400 --stream orders --end
 
-Every stream of the query gets the profile, its producers share it. Rows are made by the query's generators (a stream
-without one: their defaults), the same ones in every run of a seed. Times in the rows begin with 1970.
-Profiles: {PROFILES}.
+Every stream of the query gets the profile, its producers share it. Rows are
+made by the query's generators (a stream without one: their defaults), the
+same ones in every run of a seed. Times in the rows begin with 1970.
 
-Exit codes: 0 every row is recorded, 1 it was broken off, 2 the words of the command or the query do not fit.
+Profiles: {", ".join(PROFILES[:3])},
+{", ".join(PROFILES[3:])}.
+
+Exit codes: 0 every row is recorded, 1 it was broken off, 2 the words of the
+command or the query do not fit.
 """
 
 
@@ -54,7 +59,7 @@ def load(
     as_json: Annotated[bool, typer.Option("--json", help="What was sent, as JSON on standard output.")] = False,
 ) -> None:
     """Make, send, tell."""
-    spec = parse(query)
+    spec = parsed(query)
     names = [one.name for one in spec.streams]
     for one in stream or ():
         if one not in names:

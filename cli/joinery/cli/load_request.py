@@ -10,18 +10,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from joinery.cli.query_file import parsed
 from joinery.elastic.classify import Thresholds
 from joinery.generate.profiles import Burst, Constant, Ramp, RateProfile, Sine, Step
 from joinery.model.complaints import BadValue
 from joinery.model.errors import BadSpec, Complaint
 from joinery.model.quantities import parse_duration
-from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.model.spec import JoinQuerySpec
 from joinery.simulate.costs import CostModel
 from joinery.simulate.load_input import Recorded
 from joinery.simulate.load_settings import LoadSettings, Method, Rule, SpeedChange
 from joinery.simulate.load_spec import costs_of, profiles_of, settings_of
 
-PROFILES: Final = "constant:1500, step:500,2000, ramp:500,2000,100s,400s, sine:1500,1000,600s, burst:500,2000,200s,60s"
+PROFILES: Final = (
+    "constant:1500",
+    "step:500,2000",
+    "ramp:500,2000,100s,400s",
+    "sine:1500,1000,600s",
+    "burst:500,2000,200s,60s",
+)
 PAPER_RATE_HZ: Final = 1500.0
 T = TypeVar("T")
 
@@ -66,7 +73,7 @@ class Request:
 def request(asked: Asked) -> Request:
     """The request that these options make; `BadSpec` says what is wrong with them."""
     until_ns = duration("--until", asked.until)
-    spec = None if asked.query is None else JoinQuery.parse_yaml(text_of(asked.query)).spec
+    spec = None if asked.query is None else parsed(asked.query)
     spec = _with_window(spec, asked.window)
     streams = len(spec.streams) if spec else 2
     profiles = _profiles(asked, spec, streams, until_ns)
@@ -113,7 +120,9 @@ def read_profile(text: str, until_ns: int) -> RateProfile:
     """A profile as the help writes them."""
     kind, _, rest = text.partition(":")
     parts = [part.strip() for part in rest.split(",")] if rest else []
-    wrong = BadSpec([Complaint("--profile", text, f"one of {PROFILES}", "give rows per second and times with units")])
+    wrong = BadSpec(
+        [Complaint("--profile", text, f"one of {', '.join(PROFILES)}", "give rows per second and times with units")]
+    )
     numbers = [_number(part) for part in parts]
     rates = [number for number in numbers if number is not None]
     try:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from importlib.util import find_spec
 from itertools import pairwise
 from math import isnan
 from pathlib import Path
@@ -67,10 +68,13 @@ def tell_results(outcome: Outcome) -> None:
 
 
 def check_place(option: str, path: Path | None) -> None:
-    """Refuse a file that could not be written, before anything is simulated."""
+    """Refuse a file that could not be written, or a picture that could not be drawn, before anything is simulated."""
     if path is not None and not path.parent.is_dir():
         found, remedy = f"{path}, and there is no folder {path.parent}", f"make it: mkdir -p {path.parent}"
         raise BadSpec([Complaint(option, found, "a file that can be written", remedy)])
+    if path is not None and option == "--plot" and find_spec("matplotlib") is None:
+        remedy = f"{how_to_get('plots')}; or leave --plot out"
+        raise BadSpec([Complaint(option, "matplotlib is not installed", "matplotlib", remedy)])
 
 
 def write_json(path: Path, run: LoadRun, request: Request) -> None:
@@ -81,12 +85,9 @@ def write_json(path: Path, run: LoadRun, request: Request) -> None:
 
 def write_plot(path: Path, run: LoadRun, request: Request) -> None:
     """Rate, degree, N_sup and N_con, delay over time."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - only a plot needs it
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError:
-        remedy = f"{how_to_get('plots')}; or leave --plot out"
-        raise BadSpec([Complaint("--plot", "matplotlib is not installed", "matplotlib", remedy)]) from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - only a plot needs it
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(9, 8), layout="constrained")
     FigureCanvasAgg(figure)
     rate, degree, roles, delay = figure.subplots(4, 1, sharex=True)

@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from joinery.adapters.sources.generated import GeneratedReader
 from joinery.adapters.sources.pieces import Piece
-from joinery.cli.load_request import Asked, Request, duration, request, text_of
+from joinery.cli.load_request import Asked, Request, duration, request
+from joinery.cli.query_file import parsed
 from joinery.generate.from_spec import keys_of
 from joinery.generate.points import Independent, PointProcess
 from joinery.generate.poisson import PoissonArrivals
 from joinery.join.plan import JoinPlan
 from joinery.model.errors import BadSpec, Complaint
-from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.model.spec import JoinQuerySpec
 from joinery.model.spec_sections import GeneratorSpec
 from joinery.model.tuples import I64Array
 from joinery.simulate.load_settings import READY_NS
@@ -48,7 +49,7 @@ def machines_request(asked: Asked) -> MachinesRequest:
     if asked.query is None:
         raise BadSpec([Complaint("query", "nothing", "a JoinQuery file", "joinery simulate machines query.yaml")])
     told = request(asked)
-    spec = JoinQuery.parse_yaml(text_of(asked.query)).spec
+    spec = parsed(asked.query)
     until_ns = told.settings.until_ns
     rows = sum(float(profile.count_until(np.array([until_ns]))[0]) for profile in told.profiles)
     if rows > MOST_ROWS:

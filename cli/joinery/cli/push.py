@@ -21,15 +21,18 @@ from joinery.partition.format import StreamFormat
 
 PUSH_HELP = """Push rows from a file, or from standard input, into a stream of a running query.
 
+\b
   joinery push query.yaml orders orders.csv --end
   zcat log.ndjson.gz | joinery push 127.0.0.1:7400 clicks -
 
-Every row is recorded when the command ends with 0. With --end the stream ends, once all its producers have said so.
+Every row is recorded when the command ends with 0. With --end the stream
+ends, once all its producers have said so.
 A query that asks for a token finds it in JOINERY_TOKEN.
-A push that was broken off goes on with --producer NAME --resume, with the same file: nothing is lost or sent twice.
+A push that was broken off goes on with --producer NAME --resume, with the
+same file: nothing is lost or sent twice.
 
-Exit codes: 0 every row is recorded, 1 the query cannot be reached or the push was stopped, 2 the rows or the words of
-the command do not fit.
+Exit codes: 0 every row is recorded, 1 the query cannot be reached or the
+push was stopped, 2 the rows or the words of the command do not fit.
 """
 TELL_S = 0.5
 

@@ -1,5 +1,6 @@
 """A query file that can run here, or every complaint, before any process starts."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,6 +10,7 @@ from joinery.cli.words import size
 from joinery.join.plan import JoinPlan
 from joinery.model.errors import BadSpec, Complaint, UserMustAct
 from joinery.model.spec import JoinQuery, JoinQuerySpec
+from joinery.model.yaml_text import WHOLE
 
 
 def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
@@ -16,7 +18,7 @@ def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
 
     `text`: what somebody has read from the file; it is not read again.
     """
-    spec = JoinQuery.parse_yaml(text_of(path) if text is None else text).spec
+    spec = _query(path, text_of(path) if text is None else text).spec
     plan = JoinPlan.of(spec)
     complaints = [*_complain_of_sinks(spec, path.parent), *_complain_of_sources(spec, plan, path.parent)]
     if complaints:
@@ -27,9 +29,19 @@ def read_query(path: Path, text: str | None = None) -> JoinQuerySpec:
     return spec
 
 
-def parse(path: Path) -> JoinQuerySpec:
+def parsed(path: Path) -> JoinQuerySpec:
     """The spec, checked."""
-    return JoinQuery.parse_yaml(text_of(path)).spec
+    return _query(path, text_of(path)).spec
+
+
+def _query(path: Path, text: str) -> JoinQuery:
+    """The query of a text; what is wrong with the text as a whole is told of its file."""
+    try:
+        return JoinQuery.parse_yaml(text)
+    except BadSpec as bad:
+        raise BadSpec(
+            [replace(one, field=str(path)) if one.field == WHOLE else one for one in bad.complaints]
+        ) from None
 
 
 def text_of(path: Path) -> str:

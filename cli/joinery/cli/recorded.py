@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from joinery.adapters.extras import how_to_get
 from joinery.adapters.scaling_record import read_scaling
 from joinery.cli.complaining import complaining
 from joinery.cli.load_story import check_place
@@ -33,21 +32,23 @@ RECORDED_HELP = """Make every decision of a recorded run again, and try other se
 The operator's machine is told what it was told in the run, and must decide
 the same: "N decisions, N equal".
 
-[bold]--sweep[/bold] tells the load to the same machine with other settings, one at a
-time: beta, th_sup, th_con, t_r, s_low, step, target, min, max, rule,
-scale_up, scale_down. As long as it asks for the same workers, reports are
-as recorded. From the first difference on the load is modelled: the whole
+[bold]--sweep[/bold] tells the load to the same machine with other settings,
+one at a time: beta, th_sup, th_con, t_r, s_low, step, target, min, max,
+rule, scale_up, scale_down. As long as it asks for the same workers, reports
+are as recorded. From the first difference on the load is modelled: the whole
 demand is divided evenly over the workers there would be (u = demand /
 workers; f = 0 below u = 1, else 1), a new worker is Ready after
---start-delay, a drain takes one epoch, moves are not played. A longer t_r
-is the mean of the reports in it; a shorter one cannot be had from a
-recording and is refused. For loads and settings far from the recorded ones
-use [bold]joinery simulate load[/bold].
+--start-delay, a drain takes one epoch, moves are not played. A longer t_r is
+the mean of the reports in it; a shorter one cannot be had from a recording
+and is refused. For loads and settings far from the recorded ones use
+[bold]joinery simulate load[/bold].
 
 Exit codes: 0 every decision is equal, 1 one is not, 2 there is no such
 recording, or a setting does not fit.
 """
 _COLOURS: Final = ("#1b6ca8", "#d1495b", "#3a7d44", "#edae49", "#8d6cab", "#5b8e7d", "#bc4b51", "#6c757d")
+_ASIDE: Final = 0.08
+"""Of a worker: lines that would lie upon each other are drawn side by side."""
 _SHOWN: Final = 5
 
 
@@ -152,12 +153,9 @@ def _plain(
 
 def write_plot(path: Path, base: Outcome, swept: list[tuple[str, list[tuple[str, Outcome]]]]) -> None:
     """Workers over time for each value, with the demand; a picture above the other for each setting."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - only a plot needs it
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ImportError:
-        remedy = f"{how_to_get('plots')}; or leave --plot out"
-        raise BadSpec([Complaint("--plot", "matplotlib is not installed", "matplotlib", remedy)]) from None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - only a plot needs it
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(9, 1 + 3 * len(swept)), layout="constrained")
     FigureCanvasAgg(figure)
     begun_ns = base.points[0].at_ns
@@ -169,8 +167,9 @@ def write_plot(path: Path, base: Outcome, swept: list[tuple[str, list[tuple[str,
         axis.step(times, [one.workers for one in base.points], where="post", color="#222222", lw=2.5, label="recorded")
         for place, (value, one) in enumerate(outcomes):
             own = [(point.at_ns - begun_ns) / 1e9 for point in one.points]
-            colour = _COLOURS[place % len(_COLOURS)]
-            axis.step(own, [point.workers for point in one.points], where="post", color=colour, label=f"{name} {value}")
+            colour, aside = _COLOURS[place % len(_COLOURS)], _ASIDE * (place + 1)
+            workers = [point.workers + aside for point in one.points]
+            axis.step(own, workers, where="post", color=colour, label=f"{name} {value}")
         axis.set_ylabel("workers")
         axis.set_ylim(0, 1.5 * most + 1)  # a demand far above them tells no more
         axis.grid(color="#dddddd", linewidth=0.7)

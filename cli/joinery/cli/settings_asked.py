@@ -76,4 +76,6 @@ def _value(name: str, text: str) -> object:
         return int(text) if name in _WHOLE else float(text)
     except ValueError:
         wanted = "a whole number" if name in _WHOLE else "a number"
-        raise UserMustAct(f"{name}: found {text!r}, wanted {wanted}; say for example {name}=1") from None
+        raise UserMustAct(
+            f"{name}: found {text!r}, wanted {wanted}; say for example {name}={1 if name in _WHOLE else 0.5}"
+        ) from None

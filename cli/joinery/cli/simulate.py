@@ -21,11 +21,13 @@ from joinery.simulate.load import simulate
 SIMULATE_HELP = """Run Joinery under a virtual clock, in seconds instead of minutes.
 
 \b
-  joinery simulate load --profile step:500,2000 --until 900s   what would the rules do?
-  joinery simulate machines query.yaml --until 60s             with the real machines and rows
-  joinery simulate recorded record/ --sweep beta=0.2,0.5,0.8   on the load of a recorded run
+  joinery simulate load --profile step:500,2000   what would the rules do?
+  joinery simulate machines query.yaml            with real machines and rows
+  joinery simulate recorded record/               decisions of a recorded run
+  joinery simulate recorded record/ --sweep beta=0.2,0.8    and others instead
 
-Exit codes: 0 done, 1 a recorded decision is not repeated, 2 something given cannot be used.
+Exit codes: 0 done, 1 a recorded decision is not repeated, 2 something given
+cannot be used.
 """
 app = typer.Typer(
     name="simulate",
@@ -42,30 +44,36 @@ def simulations() -> None:
 
 LOAD_HELP = """Would this cluster keep up, and what would its rules do?
 
-The real rules (load reports, suppliers and consumers, plans, β-rule) run on modelled work; no tuple is made.
-With a query file its windows, epochs, scaling and worker limits are taken; without one the paper's query: two streams,
-10 minutes of window, nested loops, 64-byte tuples, workers of 2003.
+The real rules (load reports, suppliers and consumers, plans, β-rule) run on
+modelled work; no tuple is made. With a query file its windows, epochs,
+scaling and worker limits are taken; without one the paper's query: two
+streams, 10 minutes of window, nested loops, 64-byte tuples, workers of 2003.
 
 [bold]A step of the rate, guarded rule, with a picture[/bold]
 
+\b
   joinery simulate load --profile step:500,2000 --until 900s --plot out.png
 
 [bold]The bare rule of the papers on the same load[/bold]
 
-  joinery simulate load --profile step:500,2000 --until 900s --rule paper --beta 0.5
+\b
+  joinery simulate load --profile step:500,2000 --rule paper --beta 0.5
 
 [bold]A query file, a recorded trace, a worker that gets slow[/bold]
 
+\b
   joinery simulate load query.yaml --trace rates.csv --slow 1@300s:0.25
 
-[bold]Profiles[/bold] (rows/s of each stream): constant:1500 · step:500,2000 · step:500,2000,200s ·
-ramp:500,2000,100s,400s · sine:1500,1000,600s (mean, amplitude, period) · burst:500,2000,200s,60s (base, burst, start,
-length), and ,400s to repeat it.
+[bold]Profiles[/bold] (rows/s of each stream): constant:1500 · step:500,2000
+· step:500,2000,200s · ramp:500,2000,100s,400s · sine:1500,1000,600s (mean,
+amplitude, period) · burst:500,2000,200s,60s (base, burst, start, length),
+and ,400s to repeat it.
 
-[bold]A trace[/bold] is a CSV with a header: time_s, then one column per stream (or one for all) with rows/s from then
-on.
+[bold]A trace[/bold] is a CSV with a header: time_s, then one column per
+stream (or one for all) with rows/s from then on.
 
-Exit codes: 0 it was simulated, 2 the query, the profile or a setting cannot be used.
+Exit codes: 0 it was simulated, 2 the query, the profile or a setting cannot
+be used.
 """
 
 app.command(help=RECORDED_HELP)(recorded)
@@ -126,21 +134,26 @@ def load(
 
 MACHINES_HELP = """Run a query's machines in one process under a virtual clock, with the rows of its generators.
 
-Gateway, workers, collector and operator are the real ones, and every row is really joined; only time is modelled: what
-a row, a comparison and a message cost. Printed are the decisions with their numbers, delays, moves and results.
-About a million rows take some minutes; [bold]joinery simulate load[/bold] counts instead, and takes seconds.
+Gateway, workers, collector and operator are the real ones, and every row is
+really joined; only time is modelled: what a row, a comparison and a message
+cost. Printed are the decisions with their numbers, delays, moves and
+results. About a million rows take some minutes; [bold]joinery simulate
+load[/bold] counts instead, and takes seconds.
 
 [bold]A query as it is, with a picture[/bold]
 
+\b
   joinery simulate machines query.yaml --until 60s --plot out.png
 
 [bold]Other rates, a worker that gets slow[/bold]
 
-  joinery simulate machines query.yaml --profile step:200,800,20s --slow 0@40s:0.5
+\b
+  joinery simulate machines query.yaml --profile step:200,800 --slow 0@40s:0.5
 
 Profiles and traces are those of [bold]joinery simulate load --help[/bold].
 
-Exit codes: 0 it was simulated, 2 the query, the profile or a setting cannot be used.
+Exit codes: 0 it was simulated, 2 the query, the profile or a setting cannot
+be used.
 """
 
 

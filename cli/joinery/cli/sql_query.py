@@ -113,9 +113,12 @@ def _stream(
 
 
 def _beside(name: str) -> Path:
-    for ending in _ENDINGS:
-        if (path := Path(f"{name}{ending}")).is_file():
-            return path
+    there = [path for ending in _ENDINGS if (path := Path(f"{name}{ending}")).is_file()]
+    if len(there) > 1:
+        found = " and ".join(map(str, there))
+        raise UserMustAct(f"--sql: found {found} for {name}, wanted one file; say --source {name}={there[0]}")
+    if there:
+        return there[0]
     wanted = ", ".join(f"{name}{ending}" for ending in _ENDINGS)
     raise UserMustAct(f"--sql: found no file for {name} here, wanted {wanted}; say --source {name}=PATH")
 

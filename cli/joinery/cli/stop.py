@@ -15,12 +15,15 @@ from joinery.machine.messages import EndStreams, StreamsEnded
 
 STOP_HELP = """Stop a query that runs on this machine.
 
-  joinery stop query.yaml            at once, as Ctrl-C: what was kept with --state can be gone on with
-  joinery stop 127.0.0.1:7400        the one with this address, if there are two of a name
-  joinery stop query.yaml --drain    every stream ends where it is; all that is recorded is joined, committed and in
-                                     the sinks; then the run ends, with code 0
+\b
+  joinery stop query.yaml           at once, as Ctrl-C; --state goes on later
+  joinery stop 127.0.0.1:7400       that one, if there are two of a name
+  joinery stop query.yaml --drain   every stream ends where it is; what is
+                                    recorded is joined, committed and in the
+                                    sinks; then the run ends, with code 0
 
-Exit codes: 0 the run has ended, 1 it has not in --wait seconds, 2 there is no such run.
+Exit codes: 0 the run has ended, 1 it has not in --wait seconds, 2 there is
+no such run.
 """
 LOOK_S: Final = 0.1
 

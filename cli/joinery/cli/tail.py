@@ -20,15 +20,18 @@ from joinery.model.errors import UserMustAct
 
 TAIL_HELP = """Print the committed results of a running query: those that are kept and, with --follow, those to come.
 
+\b
   joinery tail query.yaml --follow
   joinery tail 127.0.0.1:7400 --format arrow > results.arrows
 
-ADDRESS is a query file, a query's name, or HOST:PORT of its gateway or collector. At the end the last token is printed
-to standard error; --token goes on after it, without a gap or a repeated row. A query that asks its clients for a token
-finds it in JOINERY_TOKEN.
+ADDRESS is a query file, a query's name, or HOST:PORT of its gateway or
+collector. At the end the last token is printed to standard error; --token
+goes on after it, without a gap or a repeated row. A query that asks its
+clients for a token finds it in JOINERY_TOKEN.
 
-Exit codes: 0 all that was asked for is printed, 1 the query cannot be reached any more or the command was stopped, 2
-the token or the words of the command do not fit.
+Exit codes: 0 all that was asked for is printed, 1 the query cannot be
+reached any more or the command was stopped, 2 the token or the words of the
+command do not fit.
 """
 
 

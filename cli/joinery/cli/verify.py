@@ -11,11 +11,15 @@ from joinery.cli.complaining import complaining
 
 VERIFY_HELP = """Run a query and hold its output to what its input gives by the rules: missing 0, extra 0, duplicate 0.
 
-  joinery verify query.yaml
-  joinery verify query.yaml --recorded DIR     the output that is there, of joinery run --record DIR
-  joinery verify query.yaml --no-run           the output that is there, of files or generators with a time column
+\b
+  joinery verify query.yaml                  run it, then compare
+  joinery verify query.yaml --recorded DIR   what run --record DIR has left
+  joinery verify query.yaml --no-run         the output that is there, if its
+                                             sources are files or generators
+                                             with a time column
 
-Exit codes: 0 exact, 1 it is not (the first wrong rows are shown) or the run failed, 2 the query cannot be verified.
+Exit codes: 0 exact, 1 it is not (the first wrong rows are shown) or the run
+failed, 2 the query cannot be verified.
 """
 
 

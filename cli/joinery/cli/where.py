@@ -18,9 +18,9 @@ from joinery.model.errors import Bug, UserMustAct
 WHERE_HELP = """Where is record n? The stations of its rows, group by group, from the log to the commit.
 
 \b
-  joinery push query.yaml orders orders.csv      says the last record of its rows
-  joinery where query.yaml 1234                  where its rows are now
-  joinery where query.yaml 1234 --follow         until all of them are committed
+  joinery push query.yaml orders orders.csv    says its last record
+  joinery where query.yaml 1234                where its rows are now
+  joinery where query.yaml 1234 --follow       until all are committed
   joinery where --gateway 127.0.0.1:7400 1234 --json
 
 A record is one entry of the query's log; every producer's batch is

@@ -20,7 +20,8 @@ MAX_TEXT: Final = 256 * 1024
 MAX_DEPTH: Final = 32
 """Levels of mappings and lists at most."""
 
-_WHOLE: Final = "the file"
+WHOLE: Final = "the file"
+"""The field of a complaint about all of it."""
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _FEW_DIGITS: Final = re.compile("[-+]?[0-9]{1,3}", re.ASCII)
@@ -42,14 +43,14 @@ def load_yaml(text: str) -> dict[str, Any]:
     """The mapping that a YAML text holds; `BadSpec` if it holds anything else."""
     if len(text) > MAX_TEXT:
         raise _bad(
-            _WHOLE, f"{len(text)} characters", f"at most {MAX_TEXT}", "a query file is small; is this the right file?"
+            WHOLE, f"{len(text)} characters", f"at most {MAX_TEXT}", "a query file is small; is this the right file?"
         )
     try:
         value = _Builder(text).document()
     except yaml.YAMLError as error:
-        raise _bad(_WHOLE, *_explained(error)) from None
+        raise _bad(WHOLE, *_explained(error)) from None
     if not isinstance(value, dict):
-        raise _bad(_WHOLE, show(value), "a mapping", "start with apiVersion: joinery.dev/v1alpha1")
+        raise _bad(WHOLE, show(value), "a mapping", "start with apiVersion: joinery.dev/v1alpha1")
     return value
 
 
@@ -152,7 +153,7 @@ class _Builder:
         value = self._value(next(self._events))
         next(self._events)
         if not isinstance(next(self._events), yaml.StreamEndEvent):
-            raise _bad(_WHOLE, "several documents", "one", "put each query into a file of its own")
+            raise _bad(WHOLE, "several documents", "one", "put each query into a file of its own")
         return value
 
     def _value(self, event: yaml.Event) -> object:
@@ -226,7 +227,7 @@ class _Builder:
 
     def _where(self, key: str = "") -> str:
         path = "".join([*self._path, f".{key}" if key else ""]).lstrip(".")
-        return path[:200] or _WHOLE
+        return path[:200] or WHOLE
 
 
 def plain_value(text: str) -> object:

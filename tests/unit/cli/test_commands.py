@@ -1,6 +1,7 @@
 """Every command teaches with an example, tells its exit codes, and is in docs/cli.md with its options as they are."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,14 @@ def test_help_teaches_with_an_example_and_tells_the_exit_codes(name: str) -> Non
     text = ALL[name].help or ""
     assert f"joinery {name}".strip() in text, text
     assert "Exit codes" in text
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_fits_a_terminal_of_80_columns(name: str) -> None:
+    first, *others = (ALL[name].help or "").split("\n\n")
+    assert "\n" not in first
+    assert [] == [line for block in others for line in re.sub(r"\[/?bold\]", "", block).splitlines() if len(line) > 78]
+    assert [] == [block for block in others if block.startswith("  ")], "examples begin with a line of \\b"
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -101,3 +110,4 @@ def test_a_command_that_needs_little_loads_little(word: str, code: int, said: st
 def test_a_command_that_is_loaded_late_is_whole() -> None:
     done = begun("push", "--help")
     assert (0, True) == (done.returncode, "--producer" in done.stdout)
+    assert "<bool>" not in done.stdout, "a flag takes no value"

@@ -34,6 +34,9 @@ def test_a_program_that_is_not_there_is_said_with_its_purpose(monkeypatch: pytes
     found = {one.name: one for one in doctor.findings(quick=True)}
     assert doctor.Verdict.MISSING is found["java"].verdict
     assert "JDK 17" in found["java"].remedy
+    assert [] == [
+        one.name for one in found.values() if one.verdict is doctor.Verdict.MISSING and ": " not in one.remedy
+    ]
 
 
 def _nothing_is_installed(name: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from joinery.cli import load_story
 from joinery.cli.main import app
 
 ROOT = Path(__file__).parents[3]
@@ -29,6 +30,23 @@ def run(*words: str) -> tuple[int, str, str]:
     done = CliRunner().invoke(app, ["simulate", "load", *words])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_story, "find_spec", lambda _: None)
+    code, text, errors = run(*SMALL, "--plot", str(tmp_path / "out.png"))
+    assert (2, "") == (code, text)
+    assert "--plot: found matplotlib is not installed, wanted matplotlib; make venv" in errors
+
+
+def test_a_query_file_that_is_no_query_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("- 1\n")
+    code, _, errors = run(str(path))
+    assert 2 == code
+    assert errors.startswith(f"{path}: found a list of 1, wanted a mapping")
 
 
 def test_a_step_of_the_rate_makes_the_cluster_grow_and_the_run_is_written_down(tmp_path: Path) -> None:
