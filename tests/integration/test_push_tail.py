@@ -137,7 +137,8 @@ def test_a_reader_that_goes_away_ends_tail_without_a_word(query: LocalRun) -> No
         os.close(read)
         client.push("b", B.slice(8000), end=True)
         _, err = tail.communicate(timeout=60)
-    assert (0, True) == (tail.returncode, err.decode().startswith("token ")), err
+    assert 0 == tail.returncode, err
+    assert not err or err.startswith(b"token "), err  # of what is out; nothing, if the reader left in the first batch
 
 
 REFUSED: dict[str, tuple[list[str], bytes, int, str]] = {
