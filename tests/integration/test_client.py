@@ -20,6 +20,8 @@ import pytest
 
 from joinery.cli.local import LocalRun
 from joinery.client import BadBatch, Query, Refused, ResultsGone, Unreachable, connect, connect_async
+from joinery.client.asynchronous import AsyncResults
+from joinery.client.watched import Steps, Wait
 from joinery.model.errors import UserMustAct
 from tests.support.running import counted, frame, running, truth, write_query
 
@@ -38,6 +40,37 @@ def a_query_of_several_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """For those that leave its streams open, and look at nothing that another one pushed."""
     with running(write_query(tmp_path_factory.mktemp("shared"))) as run:
         yield run
+
+
+class Tired:
+    """A talk whose first answer takes longer than anybody waits."""
+
+    token, schema = None, None
+
+    def __init__(self) -> None:
+        self._waits = 0
+
+    async def await_(self, until: object) -> None:
+        del until
+        self._waits += 1
+        await asyncio.sleep(3600 if self._waits == 1 else 0)
+
+    def next(self) -> Steps[pa.RecordBatch | None]:
+        yield Wait(self, lambda: True)  # type: ignore[arg-type]
+        return pa.RecordBatch.from_pydict({"k": [1]}) if self._waits == 2 else None
+
+
+def test_who_waited_in_vain_for_a_result_may_ask_again() -> None:
+    async def ask() -> tuple[bool, list[int]]:
+        results = AsyncResults(Tired())  # type: ignore[arg-type]
+        each = aiter(results)
+        try:
+            await asyncio.wait_for(anext(each), 0.01)
+        except TimeoutError:
+            return True, [batch.num_rows async for batch in each]
+        return False, []
+
+    assert (True, [1]) == asyncio.run(ask())
 
 
 class Foreign:

@@ -565,7 +565,8 @@ def test_results_and_late_rows_of_each_stream_go_to_their_own_files(tmp_path: Pa
 
 def test_what_cannot_be_written_is_refused_with_every_complaint(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
-    paths = ["results.xlsx", "twice.csv", "twice.csv", "folder.csv"]
+    (tmp_path / "link").symlink_to(tmp_path)
+    paths = ["results.xlsx", "twice.csv", "folder.csv/../twice.csv", "folder.csv", "link/twice.csv"]
     with pytest.raises(BadSpec) as refused:
         opened(tmp_path, [{"file": {"path": name}} for name in paths])
     told = [(complaint.field, complaint.found.split("/")[-1]) for complaint in refused.value.complaints]
@@ -574,4 +575,5 @@ def test_what_cannot_be_written_is_refused_with_every_complaint(tmp_path: Path) 
         ("spec.sinks[1].file.path", "twice.csv more than once"),
         ("spec.sinks[2].file.path", "twice.csv more than once"),
         ("spec.sinks[3].file.path", "folder.csv"),
+        ("spec.sinks[4].file.path", "twice.csv more than once"),
     ] == told

@@ -80,8 +80,9 @@ def _so_far(talk: Producer | None) -> str:
 def _check(file: str, producer: str | None, kind: str | None, *, resume: bool) -> None:
     if kind is not None and kind not in KINDS:
         raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(KINDS)}; leave it out to have it guessed")
-    if resume and (producer is None or file == "-"):
-        found = "no --producer" if producer is None else "standard input"
+    is_pipe = file == "-" or (Path(file).exists() and not Path(file).is_file())  # its batches are cut as they come
+    if resume and (producer is None or is_pipe):
+        found = "no --producer" if producer is None else "standard input" if file == "-" else f"{file}, a pipe"
         raise UserMustAct(f"--resume: found {found}, wanted a name and a file that can be read again; give both")
     if file != "-" and not Path(file).exists():
         raise UserMustAct(f"found no file {file}, wanted one; its path is relative to the folder that you are in")

@@ -1,9 +1,12 @@
 """`joinery tail`: the results of a running query to standard output."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, BinaryIO, Final, Protocol
 
 import pyarrow as pa
@@ -97,11 +100,11 @@ def tail(
     """Subscribe, print, tell the token."""
     if kind not in FORMS:
         raise UserMustAct(f"--format: found {kind}, wanted one of {', '.join(FORMS)}; choose one")
-    results, code = None, 0
+    results, code, printer = None, 0, _Printer(FORMS[kind](), sys.stdout.buffer, token)
     try:
         security = Security.read(tls, os.environ.get(TOKEN))
         results = _subscribe(gateway_of(address), token, wait, security, follow=follow)
-        _print(results, FORMS[kind](), sys.stdout.buffer)
+        printer.print(results)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nobody complains at the exit
     except Unreachable as error:
@@ -111,8 +114,8 @@ def tail(
         code = 1
     finally:
         if results is not None:
-            if results.token is not None:
-                typer.echo(f"token {results.token}", err=True)
+            if printer.token is not None:
+                typer.echo(f"token {printer.token}", err=True)
             results.close()
     raise typer.Exit(code)
 
@@ -127,11 +130,41 @@ def _subscribe(address: str, token: str | None, wait_s: float, security: Securit
     return Query(QueryTalk.at(address, wait_s, patience_s, security)).results(token, follow=follow)
 
 
-def _print(results: Results, form: _Form, out: BinaryIO) -> None:
-    for rows in results:
-        for piece in form.rows(rows):
-            out.write(piece)
-        out.flush()
-    for piece in form.end(results.schema):
-        out.write(piece)
-    out.flush()
+class _Printer:
+    """Prints batches, each whole; `token` is that of the last one that is out: what has come is not yet printed."""
+
+    def __init__(self, form: _Form, out: BinaryIO, token: str | None) -> None:
+        self._form, self._out, self.token = form, out, token
+
+    def print(self, results: Results) -> None:
+        for rows in results:
+            with _whole():
+                self._write(self._form.rows(rows))
+                self.token = results.token
+        self._write(self._form.end(results.schema))
+        self.token = results.token
+
+    def _write(self, pieces: Iterator[bytes | memoryview]) -> None:
+        for piece in pieces:
+            self._out.write(piece)
+        self._out.flush()
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Ctrl-C waits until what is begun is done; a second one does not."""
+    asked = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            signal.default_int_handler(number, frame)
+        asked = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt

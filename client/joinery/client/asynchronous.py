@@ -1,7 +1,6 @@
 """The client for programs with an event loop: the same as `synchronous`, to be awaited."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
 
@@ -138,9 +137,14 @@ class AsyncResults:
         """The columns; None: no batch has come yet."""
         return self._talk.schema
 
-    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        while (rows := await afinish(self._talk.next())) is not None:
-            yield rows
+    def __aiter__(self) -> "AsyncResults":
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        """The next batch; who is tired of waiting (`asyncio.wait_for`) may ask again."""
+        if (rows := await afinish(self._talk.next())) is None:
+            raise StopAsyncIteration
+        return rows
 
     async def close(self) -> None:
         """Hang up."""

@@ -2,16 +2,25 @@
 
 Beside what decides: the CPU time of its process, how long it had nothing to join, how long messages took from the start
 of its slot until they were here, and how many comparisons the join made (the measures of seed 000, VI).
+
+A report is due once per epoch, and earlier if the windows may have grown by much: an epoch can be long, and the gateway
+holds producers back by what it was told last.
 """
+
+from typing import Final
 
 import numpy as np
 
 from joinery.elastic.load import GroupLoad, LoadReport, occupancy
 from joinery.machine.facts import BatchJoined, BatchTaken, StateMeasured
 from joinery.machine.messages import Exchange
+from joinery.machine.orders import MeasureState, Order
 from joinery.model.ids import WorkerId
 from joinery.model.spec import JoinQuerySpec
 from joinery.partition.hashing import groups_of
+
+URGENT: Final = 8
+"""A worker that joined this part of its memory does not wait for the end of the epoch to report."""
 
 
 class Meter:
@@ -23,6 +32,8 @@ class Meter:
         self._samples: list[int] = []
         """Bytes still unprocessed, just before each message was added."""
         self._busy_ns = self._comm_ns = self._idle_ns = self._comparisons = 0
+        self._joined_bytes = 0
+        self._is_measuring = False
         self._work = np.zeros(spec.partitions)
         self._idle_since: int | None = None
         """Since when, in this epoch, there is nothing to join; None: there is something."""
@@ -42,7 +53,7 @@ class Meter:
 
     def _reset(self) -> None:
         self._samples = []
-        self._busy_ns = self._comm_ns = self._idle_ns = self._comparisons = 0
+        self._busy_ns = self._comm_ns = self._idle_ns = self._comparisons = self._joined_bytes = 0
         self._work[:] = 0
 
     def arrived(self, buffered_bytes: int, slot_ns: int = 0, here_ns: int = 0) -> None:
@@ -60,8 +71,19 @@ class Meter:
         elif not has and self._idle_since is None:
             self._idle_since = now_ns
 
-    def joined(self, exchange: Exchange, fact: BatchJoined | BatchTaken) -> None:
+    def measure(self) -> list[Order]:
+        """How much is held, for a report; a second one behind a long join would report an epoch of no length."""
+        was_measuring, self._is_measuring = self._is_measuring, True
+        return [] if was_measuring else [MeasureState()]
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether so much was joined since the last report that memory may run out before the next one is due."""
+        return self._joined_bytes > self.spec.worker.memory // URGENT
+
+    def joined(self, exchange: Exchange, fact: BatchJoined | BatchTaken, nbytes: int = 0) -> None:
         """A message is joined; its work is divided over the groups by their rows."""
+        self._joined_bytes += nbytes
         self._busy_ns += fact.busy_ns
         self._comparisons += fact.comparisons
         rows = np.zeros(self._work.size)
@@ -75,6 +97,7 @@ class Meter:
 
     def report(self, state: StateMeasured, now_ns: int) -> LoadReport:
         """The report of the epoch that ends now."""
+        self._is_measuring = False
         elapsed = max(1, now_ns - self._since_ns)
         if self._idle_since is not None:
             self._idle_ns += max(0, now_ns - self._idle_since)

@@ -72,7 +72,6 @@ class WorkerMachine:
         self._joining: Waiting | None = None
         self._heartbeat_ns = spec.epochs.reorganization // 4
         self._checkpoint_at = self._report_at = self._now_ns = 0
-        self._is_measuring = False
 
     @property
     def buffered_bytes(self) -> int:
@@ -119,7 +118,7 @@ class WorkerMachine:
             case facts.HeadsWritten():
                 return self._heads_written(fact)
             case facts.StateMeasured():
-                self._is_measuring, self.deferred.waiting_rows = False, fact.waiting_rows
+                self.deferred.waiting_rows = fact.waiting_rows
                 return self._to_gateway(messages.Load(self.meter.report(fact, now_ns)))
             case _:
                 raise Bug(f"a worker cannot use {type(fact).__name__}")
@@ -147,9 +146,7 @@ class WorkerMachine:
         self._checkpoint_at = min(self._checkpoint_at, now_ns + self.spec.checkpoint.interval)
         if now_ns >= self._report_at:
             self._report_at = now_ns + self.spec.epochs.reorganization
-            if not self._is_measuring:  # a second one behind a long join would report an epoch of no length
-                self._is_measuring = True
-                made.append(orders.MeasureState())
+            made += self.meter.measure()
         if now_ns >= self._checkpoint_at:
             self._checkpoint_at = now_ns + self.spec.checkpoint.interval
             made += self.checkpointing.begin(self._groups_here(), self.versions)
@@ -346,10 +343,10 @@ class WorkerMachine:
     def _go_on(self, waiting: Waiting, fact: facts.BatchJoined | facts.BatchTaken, now_ns: int) -> list[Order]:
         """A message has left the buffer."""
         self._joining = None
-        self.meter.joined(waiting.exchange, fact)
+        self.meter.joined(waiting.exchange, fact, waiting.nbytes)
         made = self._to_gateway(messages.Credit(waiting.nbytes)) + self._next()
         self.meter.has_work(self._joining is not None or bool(self._buffer), now_ns)
-        return made
+        return made + (self.meter.measure() if self.meter.is_urgent else [])
 
     def _emit(self, waiting: Waiting, fact: facts.BatchJoined, now_ns: int) -> list[Order]:
         """Results of the groups that are past their silence; the collector refuses those of a group that left since."""

@@ -198,6 +198,22 @@ def test_a_file_of_lines_that_lost_its_rows_is_told(tmp_path: Path) -> None:
         list(file_of(tmp_path / "x.ndjson").read(3))
 
 
+def test_texts_that_are_no_utf_8_are_told_as_that(tmp_path: Path) -> None:
+    for name, content in (
+        ("x.csv", b'ts,k,name\n1,2,"\xff"\n'),
+        ("x.ndjson", b'{"ts": 1, "k": 2, "name": "\xff"}\n'),
+    ):
+        assert "found what cannot be read" in (told := bad_file(name, content, tmp_path))
+        assert "UTF8" in told
+
+
+def test_a_line_that_is_too_long_is_told_as_that(tmp_path: Path) -> None:
+    line = b'{"ts": 1, "k": 2, "name": "' + b"x" * (5 << 20) + b'"}\n'
+    assert "found a first line beyond 4194304 bytes" in bad_file(
+        "x.ndjson", line.replace(b'"ts": 1, "k": 2, ', b""), tmp_path
+    )
+
+
 def test_a_missing_column_is_told_with_what_there_is(tmp_path: Path) -> None:
     without = table(3).drop_columns(["name"])
     for name, content in (

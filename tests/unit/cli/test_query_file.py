@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from joinery.cli.main import app
 from joinery.cli.query_file import read_query
 from joinery.model.errors import BadSpec, UserMustAct
 
@@ -38,3 +40,12 @@ def test_what_a_redis_stream_cannot_do_is_told_before_a_redis_is_started(tmp_pat
     with pytest.raises(BadSpec, match=r"streams\[0\]\.source\.pace: found time, wanted none for a Redis Stream"):
         read_query(path)
     assert read_query(written(tmp_path, {"redisStream": {"key": "x"}})).streams[0].source is not None
+
+
+def test_ctrl_c_before_anything_runs_ends_as_it_does_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> str:
+        raise KeyboardInterrupt(path)
+
+    monkeypatch.setattr("joinery.cli.run.text_of", interrupted)
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "query.yaml")])
+    assert (1, "stopped\n") == (done.exit_code, done.output)

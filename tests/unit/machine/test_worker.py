@@ -653,3 +653,14 @@ def test_one_measurement_is_under_way_at_most() -> None:
     driver.carry_out(ordered[0])
     driver.now += 100 * SECOND
     assert 1 == len(of(driver.tell(facts.Tick()), orders.MeasureState))
+
+
+def test_a_worker_whose_windows_may_have_grown_by_much_reports_before_the_epoch_ends() -> None:
+    driver = Driver().connect()
+    driver.assign(0)
+    assert [] == sent(driver.batch(-1, 3), messages.Load)
+    limit = driver.machine.spec.worker.model_copy(update={"memory": 80})
+    driver.machine.spec = driver.machine.meter.spec = driver.machine.spec.model_copy(update={"worker": limit})
+    [(_, told)] = sent(driver.batch(3, 5), messages.Load)
+    assert isinstance(told, messages.Load)
+    assert (80, True) == (told.report.memory_limit, told.report.memory_share > 1)

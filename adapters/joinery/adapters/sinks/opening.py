@@ -122,8 +122,10 @@ def _complaints(wanted: list[_Wanted], directory: Path) -> Iterator[Complaint]:
 
 
 def _target(one: _Wanted, directory: Path) -> Path | str | None:
-    stream = one.spec.redis_stream
-    return one.path(directory) if stream is None else f"{stream.key}{one.suffix}"
+    stream, path = one.spec.redis_stream, one.path(directory)
+    if stream is not None:
+        return f"{stream.key}{one.suffix}"
+    return None if path is None else path.resolve()  # two ways to one file are one target
 
 
 def _open(one: _Wanted, directory: Path, stores: _Stores) -> Sink:

@@ -192,7 +192,11 @@ class _Ndjson:
         """Refuse lines that do not show the columns."""
         lacking = [name for name in self._form.schema.names if not _is_named(name, begin)]
         if lacking:
-            line = begin.split(b"\n", 1)[0]
+            line, newline, _ = begin.partition(b"\n")
+            if not newline and len(begin) >= _BLOCK:
+                raise UserMustAct(
+                    f"found a first line beyond {_BLOCK} bytes, wanted shorter ones; send larger rows as Parquet"
+                )
             try:
                 found = json.loads(line)
             except ValueError:
@@ -208,6 +212,7 @@ class _Ndjson:
             yield from skipping(file, start)
 
     def decoded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        rows.validate(full=True)  # Arrow takes any bytes for a text here
         return _without_base64(self._form, rows)
 
 
