@@ -178,6 +178,7 @@ CATALOGUE: Final = (
     Figure("hybrid-processed-over-rate", "6.9", hybrid.processed_by_rate),
     Figure("hybrid-cpu-over-rate", "6.10", hybrid.cpu_by_rate),
     Figure("hybrid-total-over-rate", "6.11", hybrid.total_by_rate),
+    Figure("hybrid-kernels", "6.10, 6.11, real kernels", hybrid_points.kernels),
     Figure("hybrid-delay-over-memory", "6.12", hybrid.delay_by_memory),
     Figure("hybrid-delay-over-bias", "6.13", hybrid.delay_by_bias),
     Figure("real-delay-over-rate", "5, 6 / 7.7, real", real.delay_over_rate),

@@ -1,4 +1,4 @@
-"""How the points of figures 6.7 and 6.8 with real processes are drawn, on the simulated curves of the same scale."""
+"""Chapter 6, not simulated alone: figures 6.7 and 6.8 with real processes, 6.10 and 6.11 with our kernels."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,11 +6,14 @@ from typing import Any, Final
 
 from bench.figures.hybrid import NAMES, RATE, Rows
 from bench.figures.hybrid_experiments import RATES
+from bench.figures.hybrid_kernels import SCALE as KERNEL_SCALE
+from bench.figures.hybrid_kernels import TURNS, measured_cpu
 from bench.figures.hybrid_real import METHODS, RATE_HZ, RealPoint, real_points
 from bench.figures.hybrid_scaled import SCALE, SPAN, simulated
 from bench.figures.style import COLOURS, drawing, labelled, line
 from joinery.hybrid.replay import Replay
 
+KERNEL_RATES: Final = (500.0, 1000.0, 2000.0)
 MEASURED_S: Final = (SPAN.until_ns - SPAN.start_ns) / 1e9
 REAL: Final = (
     f"Points: real processes (R); lines: simulated (S), the same rows. Time, memory, keys and blocks are the thesis' "
@@ -45,6 +48,32 @@ def disk(path: Path) -> Rows:
     title = "Disk time over rate, real processes (figure 6.8)"
     label = f"disk time (s of {MEASURED_S:.1f} s)"
     return _drawn(path, title, caption, label, lambda one: one.disk_s)
+
+
+def kernels(path: Path) -> Rows:
+    """Figures 6.10 and 6.11."""
+    runs = {method: [measured_cpu(method, rate) for rate in KERNEL_RATES] for method in NAMES}
+    times = [hashed.cpu_s / ranged.cpu_s for hashed, ranged in zip(runs["hash"], runs["range"], strict=True)]
+    caption = (
+        f"Our own kernels (real), median of {TURNS} turns of processor time; the disk of 6.11 is modelled (S). Time, "
+        f"memory and keys are the thesis' divided by {KERNEL_SCALE}, the processor is ours, nothing is fitted. Hash "
+        f"takes {min(times):.1f} to {max(times):.1f} times range, as it reads and indexes more segments; thesis: "
+        "range is least, for its caches. MESHJOIN's is mostly the fixed cost of a call per piece: no ratio to quote."
+    )
+    title = "Processor and total time over rate, our kernels (figures 6.10, 6.11)"
+    with drawing(path, title, caption, panels=2) as axes:
+        for place, (method, found) in enumerate(runs.items()):
+            line(axes[0], KERNEL_RATES, [one.cpu_s for one in found], NAMES[method], place)
+            line(axes[1], KERNEL_RATES, [one.cpu_s + one.disk_s for one in found], NAMES[method], place)
+        for axis, name in zip(axes, ("CPU time (s of 90 s)", "CPU + modelled disk time (s of 90 s)"), strict=True):
+            axis.set_yscale("log")
+            labelled(axis, RATE, name)
+    return [
+        {"method": method, "rate_hz": rate, "cpu_s": round(one.cpu_s, 4), "disk_s": round(one.disk_s, 4),
+         "reads": one.reads, "turns": " ".join(f"{turn:.3f}" for turn in one.turns)}
+        for method, found in runs.items()
+        for rate, one in zip(KERNEL_RATES, found, strict=True)
+    ]  # fmt: skip
 
 
 def _simulated(method: str) -> Replay:

@@ -5,6 +5,8 @@ import pytest
 
 from bench.figures.experiments import straightness
 from bench.figures.hybrid_experiments import backlog_of_minutes, curve, point
+from bench.figures.hybrid_kernels import measured_cpu
+from tests.support.measuring import measured
 
 RATES = (500.0, 1000.0, 1500.0, 2000.0)
 NEAR_ZERO = 64
@@ -86,6 +88,16 @@ def test_figures_6_10_and_6_11_a_partitioned_join_takes_less_time_than_meshjoin(
 def test_figure_6_10_not_the_thesis_shape_range_takes_more_processor_time_than_hash() -> None:
     """It scans a segment per row, hash one per block; caches, the thesis' reason, are not in the model."""
     assert point("range").cpu_s > point("hash").cpu_s
+
+
+@measured
+def test_figures_6_10_and_6_11_range_takes_the_least_time_of_our_own_kernels() -> None:
+    measured_cpu.cache_clear()
+    ranged, hashed = (measured_cpu(method, 1000.0) for method in ("range", "hash"))
+    assert ranged.cpu_s < 0.95 * hashed.cpu_s
+    assert ranged.cpu_s + ranged.disk_s < 0.8 * (hashed.cpu_s + hashed.disk_s)
+    ranged, mesh = measured_cpu("range", 500.0), measured_cpu("meshjoin", 500.0, turns=1)
+    assert 3 * ranged.cpu_s < mesh.cpu_s
 
 
 def test_figure_6_12_range_falls_and_meshjoin_rises_with_the_memory() -> None:
