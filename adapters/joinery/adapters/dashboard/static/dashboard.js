@@ -79,11 +79,11 @@ function tiles(frame, last) {
 
 function control(frame) {
   const bound = frame.beta * frame.consumers, grows = frame.suppliers > bound;
-  $("rule").replaceChildren(node("b", {}, `N_sup ${frame.suppliers} ${grows ? ">" : "≤"} β ${frame.beta} × N_con ${frame.consumers} = ${+bound.toFixed(2)}`),
+  $("rule").replaceChildren("Now: ", node("b", {}, `N_sup ${frame.suppliers} ${grows ? ">" : "≤"} β ${frame.beta} × N_con ${frame.consumers} = ${+bound.toFixed(2)}`),
     grows ? ": the rule asks for more workers." : ": the rule asks for no more workers.");
   const by = frame.place === "gateway" ? "The operator has told no decision yet." : "No decision yet.";
   const hand = frame.mode === "Auto" ? by : `scaling.mode is ${frame.mode}: the load decides nothing.`;
-  setText($("decision"), frame.decision ? `Decision: ${frame.decision}.` : hand);
+  setText($("decision"), frame.decision ? `Last decision: ${frame.decision}.` : hand);
   setText($("change"), frame.change ? `Last change, ${clock(frame.change.at)}: ${frame.change.text}.` : "");
 }
 
