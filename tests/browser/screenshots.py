@@ -23,6 +23,10 @@ SCREEN = 860
 """Points of height that a picture in a text may take."""
 
 
+RECOVERED = "[...document.querySelectorAll('#moves tr')].filter((row) => row.textContent.includes('worker was lost'))"
+"""Moves of groups whose worker was lost, and that are served again."""
+
+
 def until(run: LocalRun, is_so: Callable[[], object]) -> None:
     """Look after the run until it is so."""
     end = time.monotonic() + MOST_S
@@ -62,7 +66,7 @@ def pictures(run: LocalRun, page: Browser, into: Path) -> None:
     page.picture(into / "dashboard-phone.png", 1500)
     page.looks(width=1280, height=900)
     os.kill(run.pids["worker-1"], signal.SIGKILL)
-    for_a_while(run, 4)
+    until(run, lambda: page.see(f"{RECOVERED}.length >= 6"))
     page.picture(into / "dashboard-worker-killed.png")
     if page.complaints:
         raise SystemExit(f"the page complained: {page.complaints}")

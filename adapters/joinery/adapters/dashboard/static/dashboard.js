@@ -151,7 +151,9 @@ function events(frame) {  // only what is new is added: a screen reader says it 
     const key = `${one.at} ${one.text}`;
     if (told.has(key)) continue;
     told.add(key);
-    $("events").prepend(node("li", {}, node("time", { datetime: new Date(one.at * 1000).toISOString() }, clock(one.at)), node("span", { class: BAD.has(one.kind) ? "bad" : null }, one.text)));
+    const at = new Date(one.at * 1000).toISOString();
+    const item = node("li", {}, node("time", { datetime: at }, clock(one.at)), node("span", { class: BAD.has(one.kind) ? "bad" : null }, one.text));
+    $("events").insertBefore(item, [...$("events").children].find((older) => older.firstChild.dateTime <= at) ?? null);  // gateway and runner tell apart
   }
   while ($("events").children.length > 50) $("events").lastChild.remove();
 }
