@@ -28,7 +28,8 @@ define install # $(1): the lock, $(2): how long it takes
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$($(PYTHON) -V 2>&1), want Python 3.11 or newer: install it, or say PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing the packages of $(1) into $(VENV) ($(2))"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)
+	@set -o pipefail; $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes --requirement $(1) | awk -v all=$$(grep -c '==' $(1)) \
+		'/^Collecting/ && ++n % 10 == 0 {print "  " n " of " all; fflush()} /^Installing/ {print "  all " n " are here: unpacking them"; fflush()}'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endef
 

@@ -1,6 +1,6 @@
 """`python -m tests.browser.screenshots`: pictures of the dashboard for the docs, of a real run of the quickstart.
 
-Groups on their way; the load step in light, dark and on a phone; then a worker is killed, and its groups go to others.
+Groups on their way; the load step in light, dark and on a phone; then a worker is killed, and another one takes its place.
 Let nothing else run on the machine: what is overloaded by others shows delays of many seconds.
 """
 
@@ -39,45 +39,46 @@ def for_a_while(run: LocalRun, seconds: float) -> None:
     until(run, lambda: time.monotonic() > end)
 
 
-def moving(run: LocalRun, page: Browser) -> None:
+def moving(run: LocalRun, page: Browser, into: Path) -> None:
     """The map and the moves while groups are on their way."""
     until(run, lambda: page.see("document.querySelectorAll('#groups .moving').length > 0"))
     top = page.see("document.querySelector('.columns').getBoundingClientRect().top + scrollY")
-    page.picture(IMAGES / "dashboard-move.png", SCREEN, from_y=float(top) - 6)
+    page.picture(into / "dashboard-move.png", SCREEN, from_y=float(top) - 6)
 
 
-def pictures(run: LocalRun, page: Browser) -> None:
-    """All of them."""
+def pictures(run: LocalRun, page: Browser, into: Path) -> None:
+    """All of them, as files of that folder."""
     page.looks(width=1280, height=900)
     page.open(run.dashboard)
     view = run.progress
     until(run, lambda: view.last is not None and view.last.degree >= 2 and view.last.moves_done > 0)
-    moving(run, page)
+    moving(run, page, into)
     until(run, lambda: view.last is not None and view.last.degree >= 3 and view.last.moves_done > 8)
     for_a_while(run, 3)
-    page.picture(IMAGES / "dashboard-light.png", SCREEN)
+    page.picture(into / "dashboard-light.png", SCREEN)
     page.looks(width=1280, height=900, dark=True)
-    page.picture(IMAGES / "dashboard-dark.png")
+    page.picture(into / "dashboard-dark.png")
     page.looks(width=390, height=844, phone=True)
-    page.picture(IMAGES / "dashboard-phone.png", 1500)
+    page.picture(into / "dashboard-phone.png", 1500)
     page.looks(width=1280, height=900)
     os.kill(run.pids["worker-1"], signal.SIGKILL)
-    for_a_while(run, 4)
-    page.picture(IMAGES / "dashboard-worker-killed.png")
+    until(run, lambda: page.see("document.getElementById('events').innerText.includes('worker-1 was killed')"))
+    for_a_while(run, 3)
+    page.picture(into / "dashboard-worker-killed.png")
     if page.complaints:
         raise SystemExit(f"the page complained: {page.complaints}")
 
 
-def main() -> int:
-    """Into docs/images/."""
+def main(into: Path = IMAGES) -> int:
+    """Into docs/images/, or elsewhere."""
     program = find()
     if program is None:
         sys.stderr.write("found no Chromium, wanted one; apt install chromium, or JOINERY_CHROMIUM=/path/to/it\n")
         return 1
-    IMAGES.mkdir(parents=True, exist_ok=True)
+    into.mkdir(parents=True, exist_ok=True)
     spec = read_query(QUERY)
     with LocalRun(QUERY, spec, name="quickstart", dashboard="127.0.0.1:0") as run, Browser(program) as page:
-        pictures(run, page)
+        pictures(run, page, into)
     return 0
 
 

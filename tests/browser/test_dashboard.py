@@ -118,6 +118,9 @@ def test_the_page_lives_and_shows_a_move_a_killed_worker_and_the_past(run: Local
     page.until("document.getElementById('events').innerText.includes('gateway was killed (SIGKILL)')", attend)
     before = page.see(tile("Results committed"))
     page.until(f"{tile('Results committed')} !== '{before}'", attend)
+    times = page.see("[...document.querySelectorAll('#events time')].map((one) => one.dateTime)")
+    assert len(times) >= 4
+    assert sorted(times, reverse=True) == times, "the newest first, whoever told it"
     # the past is there after a reload
     points = "(document.querySelector('#chart-rate path.one')?.getAttribute('d').match(/[ML]/g) ?? []).length"
     page.until(f"{points} >= 8", attend)

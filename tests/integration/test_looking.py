@@ -22,7 +22,7 @@ from joinery.cli.query_file import name_of, read_query
 from joinery.client import connect
 from joinery.operator.attendance import Attendance
 from tests.integration.test_http_probes import answers
-from tests.integration.test_metrics import first_frame
+from tests.integration.test_metrics import first_frame, scraped
 from tests.support.pods import Pods
 from tests.support.running import command, frame, write_query
 
@@ -143,8 +143,10 @@ def test_the_operator_tells_the_gateway_its_decisions_and_the_dashboard_has_them
         attended = Attendance(pods.gateway, read_query(query), 1, PLAIN, lambda: None)
         try:
             words = until(lambda: first_frame(pods.http["gateway"]).get("decision"))
+            count = scraped(pods.http["gateway"])["joinery_gateway_scaling_decisions_total", "keep", "min"]
         finally:
             attended.close()
         assert attended.last_decision is not None
+        assert count >= 1
         assert words.startswith("keep 1: 0 suppliers < 1 (held back by min)")
         assert "1 of 1 ready, 0 suppliers, 1 consumer" in told("explain", "--gateway", pods.gateway)

@@ -68,6 +68,11 @@ _GATEWAY: Final = (
     ("suppliers", "Overloaded workers, N_sup.", ()),
     ("consumers", "Workers with room, N_con.", ()),
     ("beta_ratio", "β: the degree grows when N_sup > β N_con.", ()),
+    (
+        "scaling_decisions_total",
+        "Decisions about the degree, told to this gateway process: what was done, and what first held it back.",
+        ("action", "blocked_by"),
+    ),
     ("map_version", "Version of the partition map.", ()),
     ("worker_up", "1: the worker is connected.", ("worker",)),
     ("worker_role", "1 for the role that the worker has: supplier, consumer, neutral.", ("worker", "role")),

@@ -45,6 +45,8 @@ def _of_gateway(machine: GatewayMachine, now_ns: int) -> Iterator[Sample]:
     yield from overview_samples(machine.overview(now_ns), machine.spec, now_ns)
     for kind in EventKind:
         yield Sample(f"{role}_events_total", machine.watch.events_by_kind[kind], {"kind": kind.value})
+    for (action, held), count in machine.looking.outcomes.items():
+        yield Sample(f"{role}_scaling_decisions_total", count, {"action": action.value, "blocked_by": held})
     for planned, pauses in machine.placement.handovers.pauses.items():
         yield Sample(f"{role}_migration_pause_seconds", pauses, {"kind": "planned" if planned else "lost"})
 

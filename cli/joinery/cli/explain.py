@@ -97,7 +97,7 @@ def story(run: RecordedRun, last: int) -> list[str]:
     acted = last_act(decisions)
     if acted is None:
         before = f"in the {counted(len(decisions), 'decision')} that are known"
-        return [*lines, f"{decisions[-1].load.degree} workers: the number was not changed {before}"]
+        return [*lines, f"{counted(decisions[-1].load.degree, 'worker')}: the number was not changed {before}"]
     becomes = acted.load.degree + (acted.by if acted.wish is Wish.GROW else -acted.by)
     return [*lines, f"{becomes} workers since {_clock(acted.at_ns)}: {acted.words()}"]
 

@@ -106,7 +106,7 @@ class Progress:
         if delays.rows:
             p50, p99 = (duration(delays.percentile_ns(share) / 1e9) for share in (0.5, 0.99))
             parts.append(f"delay p50 {p50}, p99 {p99}")
-        parts.append(counted(view.degree, "worker"))
+        parts.append(counted(view.degree, "worker") if view.degree else "waits for its first worker")
         if view.stored_bytes:
             parts.append(f"Redis {size(view.stored_bytes)}")
         if view.under_way:

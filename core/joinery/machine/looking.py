@@ -5,11 +5,12 @@ Rule 1: rows of a record for a group are joined when no message that holds them 
 Rule 2: what is committed is committed, whoever owns the group now and wherever it stands.
 """
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from joinery.elastic.guarded import Wish
 from joinery.machine.messages import Decided, GroupPlace, Look, Looked, RecordPlace, Station
 from joinery.machine.orders import Order, Send
 from joinery.machine.placement import Phase
@@ -28,11 +29,14 @@ class Looking:
     def __init__(self, gateway: "GatewayMachine") -> None:
         self._gateway = gateway
         self.decisions: deque[Decided] = deque(maxlen=KEPT)
+        self.outcomes: Counter[tuple[Wish, str]] = Counter()
+        """Decisions by what was done, and by the first thing that held it back."""
 
     def asked(self, peer: Peer, message: Look | Decided, now_ns: int) -> list[Order]:
         """Somebody looks, or the operator tells what it decided."""
         if isinstance(message, Decided):
             self.decisions.append(message)
+            self.outcomes[message.wish, next(iter(message.blocked_by), "")] += 1
             return []
         gateway = self._gateway
         answer = Looked(

@@ -91,6 +91,13 @@ def test_the_table_shows_rate_delay_degree_role_and_moves(progress: Progress) ->
     assert "group 8: worker-0 → worker-1, 2.0 KiB, under way" in text
 
 
+def test_rows_that_come_before_the_first_worker_are_seen_to_wait(progress: Progress) -> None:
+    progress.saw(view(degree=0))
+    assert progress.headline().endswith("0 results  waits for its first worker")
+    progress.saw(view())
+    assert progress.headline().endswith("1 worker")
+
+
 def test_the_live_delay_is_that_of_the_newest_results(progress: Progress) -> None:
     first = delays(3000)
     progress.saw(view(produced=first))

@@ -79,11 +79,11 @@ function tiles(frame, last) {
 
 function control(frame) {
   const bound = frame.beta * frame.consumers, grows = frame.suppliers > bound;
-  $("rule").replaceChildren(node("b", {}, `N_sup ${frame.suppliers} ${grows ? ">" : "≤"} β ${frame.beta} × N_con ${frame.consumers} = ${+bound.toFixed(2)}`),
+  $("rule").replaceChildren("Now: ", node("b", {}, `N_sup ${frame.suppliers} ${grows ? ">" : "≤"} β ${frame.beta} × N_con ${frame.consumers} = ${+bound.toFixed(2)}`),
     grows ? ": the rule asks for more workers." : ": the rule asks for no more workers.");
   const by = frame.place === "gateway" ? "The operator has told no decision yet." : "No decision yet.";
   const hand = frame.mode === "Auto" ? by : `scaling.mode is ${frame.mode}: the load decides nothing.`;
-  setText($("decision"), frame.decision ? `Decision: ${frame.decision}.` : hand);
+  setText($("decision"), frame.decision ? `Last decision: ${frame.decision}.` : hand);
   setText($("change"), frame.change ? `Last change, ${clock(frame.change.at)}: ${frame.change.text}.` : "");
 }
 
@@ -151,7 +151,9 @@ function events(frame) {  // only what is new is added: a screen reader says it 
     const key = `${one.at} ${one.text}`;
     if (told.has(key)) continue;
     told.add(key);
-    $("events").prepend(node("li", {}, node("time", { datetime: new Date(one.at * 1000).toISOString() }, clock(one.at)), node("span", { class: BAD.has(one.kind) ? "bad" : null }, one.text)));
+    const at = new Date(one.at * 1000).toISOString();
+    const item = node("li", {}, node("time", { datetime: at }, clock(one.at)), node("span", { class: BAD.has(one.kind) ? "bad" : null }, one.text));
+    $("events").insertBefore(item, [...$("events").children].find((older) => older.firstChild.dateTime <= at) ?? null);  // gateway and runner tell apart
   }
   while ($("events").children.length > 50) $("events").lastChild.remove();
 }
