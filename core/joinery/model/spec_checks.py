@@ -168,6 +168,17 @@ def _scaling(spec: "JoinQuerySpec") -> Iterator[Complaint]:
         yield Complaint("spec.scaling.min", str(scaling.min), f"at most max, {scaling.max}", "raise max or lower min")
 
 
+LONGEST_EPOCH: Final = 60_000_000_000
+"""Of distribution, in nanoseconds."""
+
+
+def _epochs(spec: "JoinQuerySpec") -> Iterator[Complaint]:
+    """Rows wait for up to a distribution epoch: one of days would look like a query that stands still."""
+    if spec.epochs.distribution != "auto" and spec.epochs.distribution > LONGEST_EPOCH:
+        found, wanted = format_duration(spec.epochs.distribution), f"at most {format_duration(LONGEST_EPOCH)}"
+        yield Complaint("spec.epochs.distribution", found, wanted, "leave it out for auto, 5 to 200 ms by load")
+
+
 def _sizes(spec: "JoinQuerySpec") -> Iterator[Complaint]:
     if spec.worker.buffer >= spec.worker.memory:
         wanted = f"less than memory, {format_size(spec.worker.memory)}"
@@ -258,6 +269,7 @@ _RULES: Final[tuple[tuple[tuple[str, ...], Rule], ...]] = (
     (("streams.*.time", "alignment"), _alignment),
     (("streams", "join", "output", "engine"), check_table),
     (("scaling",), _scaling),
+    (("epochs",), _epochs),
     (("worker", "fineTuning"), _sizes),
     (("streams.*.source", "streams.*.name", "sinks", "late"), _redis_streams),
     (("output",), _output),

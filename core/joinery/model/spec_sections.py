@@ -273,7 +273,7 @@ class EpochsSpec(Section):
     """The two periods of the paper."""
 
     distribution: AutoDuration = "auto"
-    """t_d: every worker is served once in it; auto: 5 to 200 ms by load."""
+    """t_d, at most a minute: every worker is served once in it; auto: 5 to 200 ms by load."""
     reorganization: PositiveDuration = Nanoseconds(2 * SECOND)
     """t_r: load reports, moves, change of the degree."""
     subgroups: Count = 2

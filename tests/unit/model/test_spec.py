@@ -369,6 +369,7 @@ def test_the_json_schema_describes_every_field() -> None:
         ({"pods": {"gateway": {"resources": {"limits": {"x": -1}}}}}, "spec.pods.gateway.resources.limits.x", "Kuber"),
         ({"streams__0__source": REDIS_IN, "sinks": [REDIS_IN]}, "spec.sinks[0].redisStream.key", "another key"),
         ({"streams__0__source": REDIS_LATE, "late": {"sink": REDIS_IN}}, "spec.late.sink.redisStream.key", "x-orders"),
+        ({"epochs": {"distribution": "61s"}}, "spec.epochs.distribution", "at most 1m"),
         ({"fineTuning": {"block": "2Mi"}}, "spec.fineTuning.block", "at most theta, 1.5Mi"),
         ({"fineTuning": {"enabled": "yes"}}, "spec.fineTuning.enabled", "true or false"),
         ({"checkpoint": {"durability": "disk"}}, "spec.checkpoint.durability", "wal or memory"),
