@@ -1,6 +1,6 @@
 """`python -m tests.browser.screenshots`: pictures of the dashboard for the docs, of a real run of the quickstart.
 
-Groups on their way; the load step in light, dark and on a phone; then a worker is killed, and another one takes its place.
+Groups on their way; the load step in light, dark and on a phone; then a worker is killed, and another one comes.
 Let nothing else run on the machine: what is overloaded by others shows delays of many seconds.
 """
 
