@@ -57,8 +57,8 @@ def kernels(path: Path) -> Rows:
     times = [hashed.cpu_s / ranged.cpu_s for hashed, ranged in zip(runs["hash"], runs["range"], strict=True)]
     caption = (
         f"Our own kernels (real), median of {TURNS} turns of processor time (MESHJOIN: one); the disk of 6.11 is "
-        f"modelled (S). Time, memory and keys are the thesis' divided by {KERNEL_SCALE}, the processor is ours, nothing "
-        f"is fitted. Hash takes {min(times):.1f} to {max(times):.1f} times range, as it reads and indexes more "
+        f"modelled (S). Time, memory and keys are the thesis' divided by {KERNEL_SCALE}, the processor is ours, "
+        f"nothing is fitted. Hash takes {min(times):.1f} to {max(times):.1f} times range, as it reads and indexes more "
         "segments; thesis: range is least, for its caches. MESHJOIN's is mostly the fixed cost of a call per piece: no "
         "ratio to quote."
     )
