@@ -94,8 +94,8 @@ cluster-build: $(READY) ## what takes long of `make cluster`, and nothing else: 
 cluster-down: $(READY) ## end the cluster that `make cluster` started
 	@$(BIN)/python -m tests.cluster down
 
-test-cluster: $(READY) ## the tests that need a Kubernetes; brings one up as `make cluster` does, and ends it if it was not there before
-	@$(BIN)/python -m pytest tests/cluster $(ARGS)
+test-cluster: $(READY) ## the tests that need a Kubernetes; brings one up as `make cluster` does, and ends it if it was not there before; some of them: ARGS=tests/cluster/test_first.py
+	@$(BIN)/python -m pytest $(if $(filter tests/%,$(ARGS)),,tests/cluster) $(ARGS)
 
 clean: ## all that the targets made
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis

@@ -73,6 +73,9 @@ class Place(Protocol):
     def spark_image(self) -> str:
         """The image of Spark, there where the cluster is up: its name. It is large, and few tests need it."""
 
+    def confine(self, node: str, cpus: str) -> None:
+        """Where nodes share a machine: let the pods that one has now use these CPUs only (`0,1`)."""
+
     def down(self) -> None:
         """End it, if it is ours, and leave nothing."""
 
@@ -130,6 +133,9 @@ class Given:
             )
         return named
 
+    def confine(self, node: str, cpus: str) -> None:
+        """A node of yours is a machine of its own."""
+
     def down(self) -> None:
         say(f"{self._kubeconfig} is yours: left as it is")
 
@@ -161,6 +167,9 @@ class Kind:
         _told("docker", "build", "--file", str(images.SPARK_CONTAINERFILE), *built)
         _told("kind", "load", "docker-image", "--name", KIND_NAME, images.SPARK)
         return images.SPARK
+
+    def confine(self, node: str, cpus: str) -> None:
+        _told("docker", "update", "--cpuset-cpus", cpus, node)
 
     def down(self) -> None:
         _told("kind", "delete", "cluster", "--name", KIND_NAME)
@@ -221,6 +230,11 @@ class Own:
                 _told(str(OWN / "load.sh"), str(self._state), str(node), str(archive))
             noted.write_text(archive.name)
             return images.SPARK
+
+    def confine(self, node: str, cpus: str) -> None:
+        done = subprocess.run([str(OWN / "cpus.sh"), str(self._state), node.removeprefix("node"), cpus], check=False)  # noqa: S603
+        if done.returncode:
+            raise needs.Missing(f"the pods of {node} cannot have CPUs of their own here; the lines above say why")
 
     def _start(self, binaries: Path, archives: images.Archives) -> None:
         began_s = time.monotonic()

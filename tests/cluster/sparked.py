@@ -36,11 +36,16 @@ def spark_release(cluster: Cluster) -> Iterator[User]:
     cluster.kubectl("delete", "namespace", RELEASE, timeout_s=120)
 
 
-def volume(user: User, name: str, mode: str = "ReadWriteMany", *, is_claimed: bool = True) -> Path:
-    """A PersistentVolume of a class with its name, and a claim on it if nobody else makes one; where its files are."""
+def volume(
+    user: User, name: str, mode: str = "ReadWriteMany", *, is_claimed: bool = True, is_default: bool = False
+) -> Path:
+    """A PersistentVolume of a class with its name, and a claim on it if nobody else makes one; where its files are.
+
+    `is_default`: of no class, for a claim that names none.
+    """
     path = folder(name)
     spec = {
-        "capacity": {"storage": "1Gi"}, "accessModes": [mode], "storageClassName": name,
+        "capacity": {"storage": "10Gi"}, "accessModes": [mode], "storageClassName": "" if is_default else name,
         "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": str(path)},
     }  # fmt: skip
     user.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec})

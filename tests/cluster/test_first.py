@@ -4,11 +4,14 @@ import json
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from tests.cluster.clusters import CommandFailed
-from tests.cluster.user import User, join_query
+from tests.cluster.conftest import RELEASE
+from tests.cluster.user import CHART, ROOT, User, join_query
 
 TOKEN = "sesame"  # noqa: S105
+FOREIGN = ("monitoring.coreos.com/", "cert-manager.io/")
 LEFT = ("pods", "services", "configmaps", "secrets", "statefulsets", "deployments", "pdb", "networkpolicies")
 
 
@@ -40,6 +43,19 @@ def queries(user: User) -> Iterator[User]:
     yield user
     user.clear()
     user.kubectl("delete", "secret", "my-token")
+
+
+def test_the_api_server_would_take_every_example_and_every_object_of_every_preset(user: User) -> None:
+    """But for what other operators define, which are not there."""
+    examples = [word for path in sorted((ROOT / "examples").glob("*/query.yaml")) for word in ("-f", str(path))]
+    assert examples
+    user.kubectl("apply", "--dry-run=server", *examples)
+    for preset in sorted((ROOT / "helm").glob("*.yaml")):
+        words = ("template", RELEASE, str(CHART), "--namespace", RELEASE, "--values", str(preset))
+        objects = [one for one in yaml.safe_load_all(user.cluster.helm(*words)) if one]
+        known = [one for one in objects if not one["apiVersion"].startswith(FOREIGN)]
+        assert len(known) > 10
+        user.apply_dry({"apiVersion": "v1", "kind": "List", "items": known})
 
 
 def test_the_groups_are_shared_out_before_the_first_row_whoever_came_first(queries: User) -> None:

@@ -1,13 +1,20 @@
 """A JoinQuery in a cluster, as a user meets it: install, apply, push, read, scale, break. Results stay exact."""
 
+import base64
 import json
+import shutil
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from joinery.cli.checking import verify_output
+from joinery.cli.query_file import outputs, parse
 from joinery.elastic.guarded import replay
+from tests.cluster.cache import home_folder
 from tests.cluster.clusters import CommandFailed
 from tests.cluster.user import ROOT, User, folder, join_query
 
@@ -16,7 +23,9 @@ EXAMPLES = [
     for path in sorted((ROOT / "examples").glob("0*/query.yaml"))
     if "table:" not in path.read_text() and "source:" in path.read_text()
 ]
-"""Those with a stored table need Spark: test_tables. One whose streams are pushed waits for somebody."""
+"""Those with a stored table need Spark: test_tables."""
+WAITING = [ROOT / "examples" / name / "query.yaml" for name in ("08-results-in-spark", "quickstart")]
+"""One waits for rows that somebody pushes, the other one takes its time."""
 SLOW: dict[str, Any] = {
     "worker": {"speed": 200000, "buffer": "64Ki"},
     "epochs": {"reorganization": "1s"},
@@ -49,7 +58,7 @@ def cleared(user: User) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("batch", [EXAMPLES[0::2], EXAMPLES[1::2]], ids=("even", "odd"))
-def test_every_example_runs(user: User, batch: list[Any]) -> None:
+def test_every_example_runs_and_is_exact(user: User, batch: list[Path], tmp_path: Path) -> None:
     """Three at a time: each has to be ready within a minute."""
     texts = {yaml.safe_load(example.read_text())["metadata"]["name"]: example.read_text() for example in batch}
     for text in texts.values():
@@ -61,6 +70,27 @@ def test_every_example_runs(user: User, batch: list[Any]) -> None:
     for name in texts:
         user.finished(name)
         assert user.status(name)["results"] > 0
+    for example in batch:
+        if user.cluster.audit_log is not None and "{claim: results}" in example.read_text():
+            is_exact(example, tmp_path)
+
+
+def is_exact(example: Path, scratch: Path) -> None:
+    """What it wrote on its volume is what its sources give by the rules (`joinery verify`'s second comparison)."""
+    copied = scratch / example.parent.name
+    shutil.copytree(example.parent, copied)
+    query = copied / "query.yaml"
+    spec, said = parse(query), list[str]()
+    for path in outputs(spec, copied):
+        shutil.copy(home_folder() / "volumes" / "results" / path.name, path)
+    assert 0 == verify_output(query, spec, None, said.append), said
+
+
+def test_examples_that_wait_are_ready_within_a_minute(user: User) -> None:
+    for example in WAITING:
+        user.kubectl("apply", "-f", str(example))
+    for example in WAITING:
+        user.ready(yaml.safe_load(example.read_text())["metadata"]["name"], 60)
 
 
 def edited(user: User, query: str, **scaling: Any) -> None:
@@ -127,6 +157,50 @@ def test_a_wrong_spec_is_refused_by_the_api_server_by_its_field(user: User, wron
     assert field in str(refused.value)
 
 
+COUNT = """
+import sys, pyarrow as pa, redis
+entries = redis.Redis.from_url(sys.argv[1]).xrange("pairs")
+print(sum(pa.ipc.open_stream(entry[b"arrow"]).read_all().num_rows for _, entry in entries))
+"""
+"""Rows in a Redis Stream."""
+
+
+def test_the_redis_of_a_query_and_of_its_sink_is_named_by_a_secret(user: User) -> None:
+    """Another database of the bundled one. What lies there is not ours to delete, and that is told."""
+    held = base64.b64decode(user.read("secret", "joinery-redis")["data"]["url"]).decode()
+    url = f"{held.removesuffix('/0')}/3"
+    user.kubectl("create", "secret", "generic", "my-redis", f"--from-literal=url={url}")
+    try:
+        sinks = [{"redisStream": {"key": "pairs"}}]
+        user.apply(join_query("elsewhere", redis={"secretName": "my-redis"}, sinks=sinks))
+        user.ready("elsewhere")
+        user.traffic("elsewhere", "300x5")
+        wanted = user.exact()["wanted"]
+        user.finished("elsewhere")
+        said = user.kubectl("exec", "deploy/joinery-operator", "--", "python", "-c", COUNT, url)
+        assert wanted == int(said)
+        user.kubectl("delete", "joinq", "elsewhere", "--wait=true")
+        assert any("yours to delete" in one for one in user.events("elsewhere", "CleanupFailed"))
+    finally:
+        user.kubectl("exec", "joinery-redis-0", "--", "redis-cli", "-n", "3", "flushdb")
+        user.kubectl("delete", "secret", "my-redis")
+
+
+def test_a_paused_query_is_left_as_it_is_until_it_is_resumed(user: User) -> None:
+    user.apply(join_query("paused"))
+    user.ready("paused")
+    user.kubectl("annotate", "joinq", "paused", "joinery.dev/paused=true")
+    user.until("it says so", lambda: user.status("paused")["phase"] == "Paused", 20)
+    user.kubectl("scale", "joinq/paused", "--replicas=2")
+    user.kubectl("delete", "service", "paused-worker")
+    time.sleep(5)
+    assert [] == user.all("services", "joinery.dev/joinquery=paused,joinery.dev/role=worker")
+    assert 1 == user.read("statefulset", "paused-worker")["spec"]["replicas"]
+    user.kubectl("annotate", "joinq", "paused", "joinery.dev/paused-")
+    user.until("two workers", lambda: user.status("paused").get("readyReplicas") == 2, 60)
+    assert 1 == len(user.all("services", "joinery.dev/joinquery=paused,joinery.dev/role=worker"))
+
+
 def test_what_only_the_operator_can_see_is_told_in_the_status(user: User) -> None:
     user.apply(join_query("stalled", join={"on": ["nothing"]}))
     user.until("it stalls", lambda: user.condition("stalled", "Stalled") == "True", 30)
@@ -136,8 +210,7 @@ def test_what_only_the_operator_can_see_is_told_in_the_status(user: User) -> Non
 def test_a_node_without_redis_can_be_drained(user: User) -> None:
     """The traffic stands beside Redis, since a drain would end it, too."""
     stays = user.read("pod", "joinery-redis-0")["spec"]["nodeName"]
-    nodes = [one["metadata"]["name"] for one in json.loads(user.kubectl("get", "nodes", "-o", "json"))["items"]]
-    chosen = [node for node in nodes if node != stays]
+    chosen = [node for node in user.nodes() if node != stays]
     user.apply(join_query("drained", replicas=2, scaling={"mode": "Manual"}))
     user.ready("drained")
     user.traffic("drained", "500x30", node=stays)
@@ -160,7 +233,8 @@ def test_four_workers_in_sub_groups_keep_the_buffer_within_its_bound(user: User,
     user.until("four workers", lambda: user.status("slots").get("readyReplicas") == 4, 90)
     user.traffic("slots", f"{rate}x10")
     user.exact()
-    slots = user.status("slots")["slots"]
+    status = user.status("slots")
     bound = 2 * rate * 24 * epoch_s / 2 * (1 + 1 / subgroups)
-    assert (subgroups, "500ms") == (slots["subgroups"], slots["epoch"])
-    assert 0 < slots["bufferPeakBytes"] < 3 * bound
+    assert {2: [0, 0, 1, 1], 4: [0, 1, 2, 3]}[subgroups] == [one["slot"] for one in status["workers"]]
+    assert (subgroups, "500ms") == (status["slots"]["subgroups"], status["slots"]["epoch"])
+    assert 0 < status["slots"]["bufferPeakBytes"] < 3 * bound

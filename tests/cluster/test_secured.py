@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from joinery.adapters.certificates import leaf, new_authority
+from tests.cluster import rights
 from tests.cluster.clusters import Cluster
+from tests.cluster.test_release import stall_a_load
 from tests.cluster.user import CHART, ROOT, User, join_query
 
 RELEASE = "secured"
@@ -17,8 +19,9 @@ TOKEN = "open sesame"  # noqa: S105
 def secured(cluster: Cluster) -> Iterator[User]:
     """A release after the first: it watches its own namespace, and no ClusterRole is made for it."""
     secured = User(cluster, RELEASE)
-    definition = str(CHART / "files/joinqueries.yaml")
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", definition)
+    for plural in ("joinqueries", "loadtests"):
+        definition = str(CHART / f"files/{plural}.yaml")
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", definition)
     repository, _, tag = cluster.joinery_image.rpartition(":")
     redis, _, redis_tag = cluster.redis_image.rpartition(":")
     cluster.helm(
@@ -63,3 +66,10 @@ def test_who_has_no_right_is_told_so(secured: User, name: str, token: str, tls: 
 def test_who_has_certificate_and_token_gets_every_result(secured: User) -> None:
     secured.traffic("locked", "500x10", token=TOKEN, tls="locked-tls")
     secured.exact()
+
+
+def test_the_operator_of_a_namespace_uses_every_right_that_it_has_and_no_other(secured: User) -> None:
+    """Last: for that its queries are deleted, too."""
+    stall_a_load(secured)
+    secured.clear()
+    rights.check(secured, "secured-joinery-operator")

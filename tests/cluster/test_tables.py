@@ -1,5 +1,7 @@
 """Spark inside a query, in a cluster: a stored table that is refreshed while pods are killed, and `engine: spark`."""
 
+import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,14 +11,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv, json
 
+from joinery.adapters.sources.opening import reader_of
+from joinery.adapters.sources.pieces import Piece
+from joinery.cli.query_file import parse
+from joinery.join.plan import JoinPlan
+from joinery.machine.hybrid_module import stored_schema
+from joinery.oracle.compare import compare
+from joinery.oracle.table_truth import table_truth
+from joinery.oracle.truth import RecordedStream
+from tests.cluster import rights
+from tests.cluster.cache import say
 from tests.cluster.clusters import Cluster, CommandFailed
 from tests.cluster.pushing import rows_of
 from tests.cluster.sparked import TOKEN, spark_release, volume
 from tests.cluster.traffic import pair, pairs
-from tests.cluster.user import COLUMNS, HERE, User, join_query
+from tests.cluster.user import COLUMNS, HERE, ROOT, User, join_query
 
 RATE, SECONDS, KEYS = 800, 150, 6000
+BEGUN = ("Running", "Scaling", "Finished")
 VOLUMES = ("tables", "results", "segments", "work")
 WORKLOADS = "pods,statefulsets,deployments,services,configmaps,serviceaccounts,rolebindings,jobs,pvc,networkpolicies"
 
@@ -168,6 +182,50 @@ def leaves_nothing(user: User, query: str) -> None:
     user.until("nothing of it is left", lambda: not user.kubectl(*chosen).strip(), 60)
 
 
+@pytest.mark.timeout(600)
+def test_the_examples_with_a_stored_table_run_and_are_exact(sparked: User, disks: dict[str, Path]) -> None:
+    """As they stand in the repository; their files lie where their READMEs say."""
+    trades, keys = (ROOT / "examples" / name for name in ("06-trades-information", "07-surrogate-keys"))
+    shutil.copytree(trades / "information", disks["tables"] / "information", dirs_exist_ok=True)
+    files = {path.name: path.read_text() for path in (keys / "keys.json", keys / "updates.csv")}
+    sparked.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "surrogate-keys"}, "data": files})
+    for example in (trades, keys):
+        began_s, name = time.monotonic(), example.name.partition("-")[2]
+        volume(sparked, f"of-{name}", "ReadWriteOnce", is_claimed=False, is_default=True)
+        sparked.kubectl("apply", "-f", str(example / "query.yaml"))
+        sparked.until(f"{name} runs", lambda name=name: sparked.status(name).get("phase") in BEGUN, 180)  # type: ignore[misc]
+        say(f"{name}: begun after {time.monotonic() - began_s:.0f} s")
+        sparked.finished(name, 240)
+        leaves_nothing(sparked, name)
+        sparked.cluster.kubectl("delete", "pv", f"of-{name}")
+    stored = pq.read_table(trades / "information" / "part-0.parquet")
+    is_exact(trades, stored, pq.read_table(disks["results"] / "trades-information.parquet"))
+    schema = JoinPlan.of(parse(keys / "query.yaml")).schema
+    options = csv.ConvertOptions(column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    found = csv.read_csv(disks["results"] / "surrogate-keys.csv", convert_options=options)
+    is_exact(keys, json.read_json(keys / "keys.json"), found)
+
+
+def is_exact(example: Path, table: pa.Table, found: pa.Table) -> None:
+    """Every row of the stream, read again, with the table by the rules."""
+    spec = parse(example / "query.yaml")
+    plan = JoinPlan.of(spec)
+    reader = reader_of("spec.streams[0]", spec.streams[0], plan.formats[0], example, "")
+    pieces = [piece.rows for piece in reader.read(None) if isinstance(piece, Piece)]
+    rows = pa.Table.from_batches(pieces, plan.formats[0].schema)
+    nothing = np.zeros(rows.num_rows, np.int64)
+    stream = RecordedStream(rows, nothing, nothing.astype(np.bool_), nothing)
+    (column,) = [name for name in found.column_names if name.endswith("_version")]
+    (version,) = set(found[column].to_pylist())  # the table did not change
+    schema = stored_schema(plan)
+    right = pa.concat_tables(
+        table_truth(plan, stream, [(-1, version)], {version: table.select(schema.names).cast(schema)})
+    )
+    compared = compare(found.select(plan.schema.names).cast(plan.schema), right, 5)
+    assert right.num_rows > 0
+    assert compared.exact, compared
+
+
 # --- engine: spark
 
 
@@ -225,3 +283,12 @@ def test_what_spark_cannot_do_is_refused_by_name_and_a_table_needs_a_volume(spar
     del nowhere["spec"]["streams"][1]["table"]["volume"]
     with pytest.raises(CommandFailed, match="in a cluster a table lies on a volume"):
         sparked.apply(nowhere)
+
+
+def test_the_operator_with_spark_uses_every_right_that_it_has_and_no_other(sparked: User) -> None:
+    """Last: all else that it may do was done above. A load whose query is not there makes it look for that."""
+    spec = {"query": "none", "profile": {"constant": {"rate": 1}}, "duration": "1s"}
+    sparked.apply({"apiVersion": "joinery.dev/v1alpha1", "kind": "LoadTest", "metadata": {"name": "no"}, "spec": spec})
+    sparked.until("it waits", lambda: sparked.read("loadt", "no").get("status", {}).get("phase") == "Pending", 60)
+    sparked.kubectl("delete", "loadt", "no")
+    rights.check(sparked, "spark-joinery-operator")

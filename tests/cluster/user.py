@@ -54,11 +54,20 @@ class User:
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)  # to kubectl a YAML key n is false
         return self.kubectl("apply", "-f", "-", stdin=text)
 
+    def apply_dry(self, manifest: dict[str, Any]) -> str:
+        """What the API server would say."""
+        return self.kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(manifest))
+
     def read(self, kind: str, name: str) -> Any:
         return json.loads(self.kubectl("get", kind, name, "-o", "json"))
 
     def all(self, kind: str, labels: str = "") -> list[Any]:
         return list(json.loads(self.kubectl("get", kind, "-l", labels, "-o", "json"))["items"])
+
+    def nodes(self) -> list[str]:
+        """Names of those that anything may run on."""
+        found = json.loads(self.kubectl("get", "nodes", "-o", "json"))["items"]
+        return [one["metadata"]["name"] for one in found if not one["spec"].get("taints")]
 
     def status(self, query: str) -> Any:
         return self.read("joinq", query).get("status", {})
