@@ -76,6 +76,12 @@ def test_a_change_that_was_taken_is_in_the_config_map_and_rolls_no_pod() -> None
     assert ["ConfigMap/orders-query"] == list(applied(outcome))
 
 
+def test_another_memory_of_the_workers_is_another_limit_of_their_pods_so_these_alone_are_rolled() -> None:
+    seen, changed = running(), wanted(worker__memory="1Gi")
+    outcome = reconcile(changed, replace(seen, accepted=changed.query()), SETTINGS)
+    assert ["ConfigMap/orders-query", "StatefulSet/orders-worker"] == list(applied(outcome))
+
+
 def test_what_a_process_reads_at_its_start_rolls_the_pods_and_is_not_told() -> None:
     outcome = reconcile(wanted(worker__speed=1000.0), running(), SETTINGS)
     assert [] == of(outcome, TellChange)
