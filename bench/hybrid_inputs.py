@@ -2,8 +2,8 @@
 
 Payloads are random bytes, so that nothing makes the table or the stream smaller than it is: with payloads that are all
 alike Parquet stores them once, and Spark reads a table of 131 MB out of 4. Files are neither compressed nor encoded by
-dictionaries, which would only cost time then. The stream lies in 100 files whose ages are in its order, as the
-stream-stream comparison gives it to Spark (`bench.peers.forms`).
+dictionaries, which would only cost time then. The stream lies in files whose ages are in its order, as the
+stream-stream comparison gives it to Spark (`bench.peers.forms`), 20,000 rows in each.
 """
 
 import os
@@ -19,10 +19,8 @@ HOT_SHARE: Final = 0.8
 HOT_KEYS: Final = 0.1
 STREAM_BYTES: Final = 48
 TABLE_BYTES: Final = 120
-FILES: Final = 100
+FILES: Final = 200
 """Of the stream."""
-WARM_SHARE: Final = 10
-"""The first of so many parts of the stream are for warming up."""
 _OLDEST_S: Final = 1_600_000_000
 
 
@@ -32,7 +30,6 @@ class Data:
 
     folder: Path
     rows: int
-    warm: int
 
     @property
     def table(self) -> Path:
@@ -68,7 +65,7 @@ class Turn:
 def written(folder: Path, keys: int, rows: int) -> Data:
     """The table and the stream as Parquet files."""
     rng = np.random.default_rng(6)
-    data = Data(folder, rows, rows // WARM_SHARE)
+    data = Data(folder, rows)
     data.table.mkdir()
     data.stream.mkdir()
     stored = pa.table({"key": np.arange(keys), "info": _random(rng, keys, TABLE_BYTES)})

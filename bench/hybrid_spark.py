@@ -1,7 +1,7 @@
 """Spark beside the hybrid join: Structured Streaming joins a stream of files with a static table.
 
 It is set up as in the stream-stream comparison (`bench.peers.spark_join`): two threads, a heap in which all of it fits,
-the parallel collector of garbage, 20 of 100 files per micro-batch. Spark joins every micro-batch with the table as it
+the parallel collector of garbage, 20 files per micro-batch. Spark joins every micro-batch with the table as it
 is then, so it reads the table anew for each of them; more rows in a micro-batch cost less, and come later. With all of
 them in one (`ONE_BATCH`) it is no stream any more; that is measured too, to be told.
 
