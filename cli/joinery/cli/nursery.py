@@ -35,6 +35,9 @@ from typing import Any, Final
 from joinery.model.errors import TryAgain, UserMustAct
 
 ROLES: Final = ("gateway", "collector", "worker")
+NO_FORK_HANDLERS: Final = ("GRPC_ENABLE_FORK_SUPPORT", "0")
+"""gRPC looks after forks of a process that serves, and one in twenty children died of it before it was another program:
+the lookup application starts its Java so. Who forks here uses gRPC only after the fork, and needs none of that."""
 _LOOK_S: Final = 0.2
 _CLOSE_S: Final = 5.0
 _STILL_S: Final = 5.0
@@ -287,6 +290,7 @@ def _load() -> None:
     The threads that it has then are of OpenBLAS and jemalloc, which know how to be forked; newer Pythons warn of any.
     """
     warnings.filterwarnings("ignore", ".*multi-threaded.*", DeprecationWarning)
+    os.environ.setdefault(*NO_FORK_HANDLERS)  # read once, when gRPC is loaded
     gc.disable()
     for role in ROLES:
         importlib.import_module(f"joinery.{role}.__main__")

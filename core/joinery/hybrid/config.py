@@ -41,6 +41,8 @@ class HybridConfig:
     low_mark_blocks: int = 2
     max_wait_ns: int | None = None
     """Ours: a segment for which a row has waited longer is read; None: never for that reason."""
+    by_delay: bool = False
+    """Ours: a full pool is emptied by rows times wait, not by rows alone; a batch's results wait for its last row."""
     kind: Kind = Kind.INNER
 
     def __post_init__(self) -> None:

@@ -136,7 +136,7 @@ class HybridJoin:
             results += self._settle(rows, begin, end, joined)
             begin = end
             if policy.is_full(self._table.units, self._rules):
-                results += self._make_room(probes)
+                results += self._make_room(probes, now_ns)
         if backlog <= 0:
             results += self._probe_due(probes)
         return Step(tuple(results), tuple(probes))
@@ -223,12 +223,15 @@ class HybridJoin:
         self._waiting.add(rows, wait[:waits])
         return results
 
-    def _make_room(self, probes: list[Probe]) -> list[Joined]:
+    def _make_room(self, probes: list[Probe], now_ns: int) -> list[Joined]:
         results: list[Joined] = []
-        units = self._table.units
-        while not policy.has_room(units, self._rules) and (unit := int(policy.largest(units))) >= 0:
+        while not policy.has_room(self._table.units, self._rules) and (unit := self._next_to_read(now_ns)) >= 0:
             results += self._read(np.array([unit]), probes)
         return results
+
+    def _next_to_read(self, now_ns: int) -> int:
+        units = self._table.units
+        return int(policy.most_delayed(units, now_ns) if self.config.by_delay else policy.largest(units))
 
     def _probe_due(self, probes: list[Probe]) -> list[Joined]:
         """Every unit with N_invoke waiting rows, largest first: reading does not keep this thread busy."""

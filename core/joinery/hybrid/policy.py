@@ -160,6 +160,18 @@ def largest(units: Units) -> int:
 
 
 @njit(cache=True, nogil=True)
+def most_delayed(units: Units, now: int) -> int:
+    """As `largest`, but the most of rows times the wait of the first of them: nobody is passed over for ever (ours)."""
+    best, most = -1, -1.0
+    for k in range(units.rows.size):
+        if units.rows[k] > 0 and not units.asked[k]:
+            delay = units.rows[k] * (1.0 + max(0, now - units.oldest[k]))
+            if delay > most:
+                best, most = k, delay
+    return best
+
+
+@njit(cache=True, nogil=True)
 def is_full(units: Units, rules: Rules) -> bool:
     """Rule 3: no block is left."""
     return bool(units.totals[USED] >= rules.pool_blocks)

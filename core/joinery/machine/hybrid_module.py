@@ -82,6 +82,7 @@ def config_of(table: TableSpec, kind: Kind) -> HybridConfig:
         high_mark_blocks=table.high_mark,
         low_mark_blocks=table.low_mark,
         max_wait_ns=table.max_wait,
+        by_delay=True,
         kind=kind,
     )
 

@@ -51,6 +51,17 @@ def test_what_is_being_read_counts_as_free_and_is_not_asked_for_again() -> None:
     assert 1 == units.totals[policy.USED]
 
 
+def test_few_rows_that_have_waited_for_long_come_before_many_that_have_just_come() -> None:
+    units = units_of(1, 1, 1)
+    for unit, now in ((0, 10), (1, 90), (1, 90), (1, 90)):
+        policy.put(units, RULES, unit, 1, now)
+    assert [1, 0, 1] == [policy.largest(units), policy.most_delayed(units, 110), policy.most_delayed(units, 200)]
+    policy.ask(units, RULES, 0)
+    assert 1 == policy.most_delayed(units, 110)
+    policy.ask(units, RULES, 1)
+    assert -1 == policy.most_delayed(units, 110)
+
+
 def test_a_unit_is_due_from_n_invoke_waiting_rows_until_it_is_asked_for() -> None:
     units = units_of(1)
     due = []
