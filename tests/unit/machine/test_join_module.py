@@ -364,51 +364,19 @@ CUTS = [(1, 2, 2), (1, 2, 3), (2, 3, 6), (5, 6, 7), (1, 5, 6), (2, 9, 10)]
 """Records up to which a group was checkpointed first, was prepared, and is assigned."""
 
 
-@pytest.mark.parametrize(("kind", "in_order"), KINDS)
-@pytest.mark.parametrize(("first", "prepared", "assigned"), CUTS)
-@pytest.mark.parametrize("seed", range(3))
-def test_a_group_that_was_prepared_goes_on_as_if_it_had_never_moved(
-    seed: int, first: int, prepared: int, assigned: int, kind: str, in_order: bool
-) -> None:
-    feed = history(seed, kind=kind, in_order=in_order)
-    wanted = straight(Bench(feed=feed).restore(0, 1), [0, 1], -1, 11)
+def moved(feed: Feed, cuts: tuple[int, int, int], *, by_pieces: bool) -> Told:
+    """Results of two groups, one of which moves: its first checkpoint, when it is prepared, when it is assigned."""
+    _, prepared, assigned = cuts
     source, target = Bench(feed=feed).restore(0, 1), Bench(feed=feed).restore(0)
     found, chain = list[tuple[object, ...]](), list[Increment]()
     for record in range(12):
         found += target.feed([0], record - 1, record)
         if record <= assigned:
             found += [one for one in source.feed([0, 1], record - 1, record) if one[0] == 1]
-        if record in {first, prepared, assigned}:
+        if record in cuts:
             chain += source.take(1)
         if record == prepared:
-            target.prepare(1, increments=chain)
-        if record == assigned:
-            target.restore(1, increments=chain)
-        elif record > assigned:
-            found += target.feed([1], record - 1, record)
-    assert compared(wanted, kind) == compared(found, kind)
-
-
-@pytest.mark.parametrize(("kind", "in_order"), KINDS)
-@pytest.mark.parametrize(("prepared", "assigned"), [(5, 5), (3, 6), (6, 9)])
-@pytest.mark.parametrize("piece_rows", [1, 3])
-def test_a_group_is_prepared_piece_by_piece_while_others_are_joined(
-    piece_rows: int, prepared: int, assigned: int, kind: str, in_order: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Assigned when all, some or one of its pieces are in place; windows change after records 4 and 7."""
-    monkeypatch.setattr(state, "_PIECE_ROWS", piece_rows)
-    feed = history(1, kind=kind, in_order=in_order)
-    wanted = straight(Bench(feed=feed).restore(0, 1), [0, 1], -1, 11)
-    source, target = Bench(feed=feed).restore(0, 1), Bench(feed=feed).restore(0)
-    found, chain = list[tuple[object, ...]](), list[Increment]()
-    for record in range(12):
-        found += target.feed([0], record - 1, record)
-        if record <= assigned:
-            found += [one for one in source.feed([0, 1], record - 1, record) if one[0] == 1]
-        if record in {prepared, assigned}:
-            chain += source.take(1)
-        if record == prepared:
-            target.begin_to_prepare(1, increments=chain)
+            (target.begin_to_prepare if by_pieces else target.prepare)(1, increments=chain)
         elif prepared < record < assigned:
             target.prepare_more(1)
         if record == assigned:
@@ -416,7 +384,31 @@ def test_a_group_is_prepared_piece_by_piece_while_others_are_joined(
             assert [] == target.prepare_more(1)
         elif record > assigned:
             found += target.feed([1], record - 1, record)
-    assert compared(wanted, kind) == compared(found, kind)
+    return found
+
+
+@pytest.mark.parametrize(("kind", "in_order"), KINDS)
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_group_that_was_prepared_goes_on_as_if_it_had_never_moved(
+    seed: int, cuts: tuple[int, int, int], kind: str, in_order: bool
+) -> None:
+    feed = history(seed, kind=kind, in_order=in_order)
+    wanted = straight(Bench(feed=feed).restore(0, 1), [0, 1], -1, 11)
+    assert compared(wanted, kind) == compared(moved(feed, cuts, by_pieces=False), kind)
+
+
+@pytest.mark.parametrize(("kind", "in_order"), KINDS)
+@pytest.mark.parametrize("cuts", [(5, 5, 5), (2, 3, 6), (4, 6, 9)])
+@pytest.mark.parametrize("piece_rows", [1, 3])
+def test_a_group_is_prepared_piece_by_piece_while_others_are_joined(
+    piece_rows: int, cuts: tuple[int, int, int], kind: str, in_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Assigned when all, some or one of its pieces are in place; windows change after records 4 and 7."""
+    monkeypatch.setattr(state, "_PIECE_ROWS", piece_rows)
+    feed = history(1, kind=kind, in_order=in_order)
+    wanted = straight(Bench(feed=feed).restore(0, 1), [0, 1], -1, 11)
+    assert compared(wanted, kind) == compared(moved(feed, cuts, by_pieces=True), kind)
 
 
 def test_the_last_piece_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
