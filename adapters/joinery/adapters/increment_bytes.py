@@ -1,7 +1,8 @@
 """An increment of a group's state as bytes, for a checkpoint store (`framed`).
 
     numbers  every plain number of the increment, as one vector of int64
-    columns  of each stream in turn: numpy's bytes of each column, then the rows as an Arrow IPC stream
+    columns  of each stream in turn: numpy's bytes of each column, then the rows as an Arrow IPC stream; a column that
+             others tell is not written (`told_columns`)
 
 What is read back equals what was written, down to which optional columns are there.
 """
@@ -15,13 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from joinery.adapters.framed import Column, Reader, Writer, item_size
+from joinery.adapters.told_columns import Found, Told
 from joinery.join.state import Increment
 from joinery.model.errors import UserMustAct
 from joinery.model.ids import GroupId, RecordNo
 from joinery.model.tuples import I64Array, Order, TupleBatch
 from joinery.window.sliding import Floor, Marks
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raised with every change of the layout; each version reads its own only."""
 _MAGIC: Final = b"JOINERYI"
 _END_OF_STREAM: Final = 8
@@ -42,9 +44,10 @@ class BadIncrement(UserMustAct):
 
 def encode(increment: Increment) -> memoryview:
     """The increment as bytes."""
-    states = zip(increment.rows, increment.flags, increment.matched, strict=True)
-    columns = [_columns_of(batch, flags, matched) for batch, flags, matched in states]
-    numbers = np.array(list(_numbers_of(increment)), "<i8")
+    told = [Told.of(batch, flags) for batch, flags in zip(increment.rows, increment.flags, strict=True)]
+    states = zip(told, increment.rows, increment.flags, increment.matched, strict=True)
+    columns = [_columns_of(one, batch, flags, matched) for one, batch, flags, matched in states]
+    numbers = np.array(list(_numbers_of(increment, told)), "<i8")
     rows = [batch.rows for batch in increment.rows]
     items = item_size(numbers.nbytes)
     for own, batch in zip(columns, rows, strict=True):
@@ -58,15 +61,11 @@ def encode(increment: Increment) -> memoryview:
     return writer.sealed()
 
 
-def _columns_of(batch: TupleBatch, flags: NDArray[np.uint8], matched: I64Array) -> list[Column]:
-    """Every column but the rows, in the order of the format; one that is not there is left out."""
+def _columns_of(told: Told, batch: TupleBatch, flags: NDArray[np.uint8], matched: I64Array) -> list[Column]:
+    """Every column but the rows, in the order of the format; one that is not there, or is told, is left out."""
     order = batch.order
     found: list[tuple[Column | None, str]] = [
-        (batch.times, "<i8"),
-        (batch.hashes, "<u8"),
-        (batch.words, "<i8"),
-        (batch.places, "<i8"),
-        (flags, "u1"),
+        *told.written(batch, flags),
         (matched, "<i8"),
         (batch.keyed, "?"),
         (batch.late, "?"),
@@ -76,11 +75,12 @@ def _columns_of(batch: TupleBatch, flags: NDArray[np.uint8], matched: I64Array) 
     return [np.ascontiguousarray(column, kind) for column, kind in found if column is not None]
 
 
-def _numbers_of(one: Increment) -> Iterator[int]:
+def _numbers_of(one: Increment, told: Sequence[Told]) -> Iterator[int]:
     yield from (one.group, one.tag, one.since is not None, _NOBODY if one.since is None else one.since, len(one.rows))
-    for batch in one.rows:
+    for batch, known in zip(one.rows, told, strict=True):
         counts = 0 if batch.order is None else batch.order.counts.shape[1]
         yield from (batch.stream, batch.keyed is not None, batch.late is not None, batch.order is not None, counts)
+        yield from known.numbers()
     for vector in (one.marks.watermarks, one.marks.counts, one.closed, one.directory):
         yield from _vector(vector)
     yield len(one.floors)
@@ -115,7 +115,7 @@ def decode(pieces: Sequence[bytes | memoryview]) -> Increment:
     reader = Reader(pieces, _MAGIC, FORMAT, BadIncrement)
     numbers = iter(reader.column("<i8").tolist())
     group, tag, has_since, since, streams = (next(numbers) for _ in range(5))
-    shapes = [tuple(next(numbers) for _ in range(5)) for _ in range(streams)]
+    shapes = [(*(next(numbers) for _ in range(5)), Told.read(numbers)) for _ in range(streams)]
     watermarks, counts, closed, directory = (_take(numbers) for _ in range(4))
     floors = tuple(_floors(_take(numbers)) for _ in range(next(numbers)))
     parts = [_stream(reader, *shape) for shape in shapes]
@@ -144,15 +144,16 @@ def _floors(flat: tuple[int, ...]) -> tuple[Floor, ...]:
 
 
 def _stream(
-    reader: Reader, stream: int, has_keyed: int, has_late: int, has_order: int, counts: int
+    reader: Reader, stream: int, has_keyed: int, has_late: int, has_order: int, counts: int, told: Told
 ) -> tuple[TupleBatch, NDArray[np.uint8], I64Array]:
-    times, hashes, words, places = (reader.column(kind) for kind in ("<i8", "<u8", "<i8", "<i8"))
-    flags, matched = reader.column("u1"), reader.column("<i8")
+    found, matched = Found.read(told, reader), reader.column("<i8")
     keyed = reader.column("?") if has_keyed else None
     late = reader.column("?") if has_late else None
-    order = Order(reader.column("<i8"), reader.column("<i8").reshape(times.size, counts)) if has_order else None
-    batch = TupleBatch(stream, times, hashes, words, keyed, places, _rows(reader), late, order)
-    return batch, flags, matched
+    size = found.places.size
+    order = Order(reader.column("<i8"), reader.column("<i8").reshape(size, counts)) if has_order else None
+    rows = _rows(reader)
+    times, hashes, words = found.columns(told, rows)
+    return TupleBatch(stream, times, hashes, words, keyed, found.places, rows, late, order), found.flags, matched
 
 
 def _rows(reader: Reader) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from joinery.join.logic import WindowJoin
 from joinery.join.state import Checkpoints, Increment
 from joinery.model.ids import GroupId, RecordNo
 from joinery.model.tuples import Order, TupleBatch
+from joinery.partition.hashing import NULL_HASH, hash_words
 from joinery.window.sliding import Floor, Marks
 from tests.support.queries import joined, plan_of, read
 
@@ -92,14 +94,86 @@ def test_it_does_not_matter_how_the_bytes_are_cut(size: int) -> None:
 
 def test_a_slice_is_written_without_the_rest() -> None:
     large = batch(0, 10_000, optional=True)
-    whole, part = (replace(increment(1, 1), rows=(rows, rows)) for rows in (large, large.slice(500, 510)))
+    whole, part = (
+        replace(increment(1, 1), rows=(rows, rows), flags=(np.zeros(len(rows), np.uint8),) * 2)
+        for rows in (large, large.slice(500, 510))
+    )
     assert len(encode(part)) < len(encode(whole)) / 100
     assert seen(part) == seen(decode([encode(part)]))
+
+
+# --- columns that others tell
+
+KEYS = np.array([7, 7, -3, 2**62], np.int64)
+STAMPS = np.array([10**12 + 1, 5, -8, 10**12], np.int64)
+
+
+def stored(**columns: Any) -> TupleBatch:
+    """Rows as a store reads them: a key that is one integer, and a time in microseconds."""
+    rows = pa.RecordBatch.from_pydict({"k": pa.array(KEYS), "ts": pa.array(STAMPS)})
+    told = {"times": STAMPS * 1000, "hashes": hash_words(KEYS), "words": KEYS.copy(), "places": np.arange(4) + 2**40}
+    return TupleBatch(stream=0, keyed=None, rows=rows, **(told | columns))
+
+
+UNUSUAL: dict[str, dict[str, Any]] = {
+    "as usual": {},
+    "a time of its own": {"times": STAMPS * 1000 + np.array([0, 0, 0, 1])},
+    "words of its own": {"words": KEYS + 1, "hashes": hash_words(KEYS + 1)},
+    "words that are hashes": {"words": hash_words(KEYS).view(np.int64)},
+    "a row without a key": {"hashes": np.where(np.arange(4) == 2, NULL_HASH, hash_words(KEYS))},
+    "places far apart": {"places": np.array([0, 1, 2, 2**32])},
+    "places out of order": {"places": np.array([9, 2, 7, 3])},
+    "a place below zero": {"places": np.array([-1, 0, 1, 2])},
+}
+
+
+@pytest.mark.parametrize("flags", [[0, 0, 0, 0], [0, 0, 2, 1]])
+@pytest.mark.parametrize("what", UNUSUAL)
+def test_columns_that_others_tell_come_back(what: str, flags: list[int]) -> None:
+    one = replace(increment(4), rows=(stored(**UNUSUAL[what]),), flags=(np.array(flags, np.uint8),))
+    assert seen(one) == seen(decode([encode(one)]))
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("us", "UTC")])
+def test_a_time_may_be_a_timestamp(kind: pa.DataType) -> None:
+    rows = pa.RecordBatch.from_pydict({"k": pa.array(KEYS), "ts": pa.array(STAMPS).cast(kind)})
+    one = replace(increment(4), rows=(replace(stored(), rows=rows),))
+    assert seen(one) == seen(decode([encode(one)]))
+
+
+def test_a_column_with_a_null_tells_nothing() -> None:
+    keys = pa.array([7, 7, None, 2**62])
+    rows = pa.RecordBatch.from_pydict({"k": keys, "ts": pa.array(STAMPS)})
+    one = replace(increment(4), rows=(replace(stored(), rows=rows),))
+    assert seen(one) == seen(decode([encode(one)]))
+
+
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [("a time of its own", 8), ("words of its own", 8), ("a row without a key", 8), ("places far apart", 4)],
+)
+def test_what_others_tell_is_not_written(what: str, more: int) -> None:
+    """In bytes per row; a row of few has its column's length, and what fills it up to 8 bytes, beside that."""
+    many = {name: np.tile(column, 1000) for name, column in _columns(stored()).items()}
+    odd = many | {name: np.tile(column, 1000) for name, column in UNUSUAL[what].items()}
+    rows = pa.RecordBatch.from_pydict({"k": np.tile(KEYS, 1000), "ts": np.tile(STAMPS, 1000)})
+    flags = (np.zeros(4000, np.uint8),)
+    usual, unusual = (
+        len(encode(replace(increment(4), rows=(replace(stored(), rows=rows, **found),), flags=flags)))
+        for found in (many, odd)
+    )
+    assert 4000 * more <= unusual - usual < 4000 * more + 64
+
+
+def _columns(one: TupleBatch) -> dict[str, Any]:
+    return {"times": one.times, "hashes": one.hashes, "words": one.words, "places": one.places}
 
 
 def test_what_was_read_can_be_written_into() -> None:
     found = decode([encode(increment(5, 13, optional=True))])
     assert all(column.flags.writeable for column in (found.rows[0].times, found.flags[0], found.matched[1]))
+    (told,) = decode([encode(replace(increment(4), rows=(stored(),), flags=(np.zeros(4, np.uint8),)))]).rows
+    assert all(column.flags.writeable for column in _columns(told).values())
 
 
 def test_every_byte_that_changed_is_noticed() -> None:
@@ -126,7 +200,9 @@ def test_bytes_that_are_too_many_are_noticed() -> None:
 def test_another_format_is_refused_by_its_number(version: int) -> None:
     data = bytearray(encode(increment(2, 1)))
     struct.pack_into("<I", data, 8, version)
-    with pytest.raises(BadIncrement, match=f"found format {version}, wanted an increment of format 1"):
+    with pytest.raises(
+        BadIncrement, match=f"found format {version}, wanted an increment of format {increment_bytes.FORMAT}"
+    ):
         decode([data])
 
 
