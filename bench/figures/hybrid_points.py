@@ -59,7 +59,7 @@ def kernels(path: Path) -> Rows:
         f"Our own kernels (real), median of {TURNS} turns of processor time (MESHJOIN: one); the disk of 6.11 is "
         f"modelled (S). Time, memory and keys are the thesis' divided by {KERNEL_SCALE}, the processor is ours, "
         f"nothing is fitted. Hash takes {min(times):.1f} to {max(times):.1f} times range, as it reads and indexes more "
-        "segments; thesis: range is least, for its caches. MESHJOIN's is probably the fixed cost of a call per piece: no "
+        "segments; thesis: range is least, for its caches. MESHJOIN's is probably the cost of a call per piece: no "
         "ratio to quote."
     )
     title = "Processor and total time over rate, our kernels (figures 6.10, 6.11)"
