@@ -135,7 +135,7 @@ def test_a_living_owner_writes_a_damaged_group_anew_and_a_drain_ends_exactly(
     assert view is not None
     assert drained[0] not in [worker.worker for worker in view.workers]
     assert harmed[0] in notes, notes  # group 0 had to move
-    assert "found a wrong checksum, wanted an increment of format 1" in notes
+    assert "found a wrong checksum, wanted an increment of format 2" in notes
     assert notes.count("writes it anew") >= len([key for key in harmed if key in notes])
     assert truth(folder) == results(client)
 

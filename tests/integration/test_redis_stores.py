@@ -316,7 +316,7 @@ HARM: dict[str, tuple[Callable[[Redis, bytes], object], str]] = {
     "another group's": (of_another_group, r"the increment \(5, 7\] of group 4"),
     "another tag's": (of_another_tag, r"the increment \(5, 6\] of group 3"),
     "an older format": (partial(of_format, 0), "found format 0, wanted an increment of format 2"),
-    "a newer format": (partial(of_format, 2), "found format 2, wanted an increment of format 1"),
+    "a newer format": (partial(of_format, 3), "found format 3, wanted an increment of format 2"),
 }
 
 
