@@ -54,7 +54,7 @@ HELD: Final = (
     Held(r"helm test ", Way.TEST, "", ("tests/cluster/test_release.py::test_the_charts_own_test_passes",)),
     Held(
         r"helm rollback ", Way.TEST, "",
-        ("tests/cluster/test_release.py::test_an_upgrade_and_its_rollback_keep_the_queries_running",),
+        ("tests/cluster/test_release.py::test_an_upgrade_and_its_rollback_roll_every_pod_and_keep_the_queries_exact",),
     ),
     Held(r"kubectl |curl -s http://127\.0\.0\.1:8080/", Way.CLUSTER),
     Held(
