@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from joinery.cli.checking import verify_output
-from joinery.cli.query_file import outputs, parse
+from joinery.cli.query_file import outputs, parsed
 from joinery.elastic.guarded import replay
 from tests.cluster.cache import home_folder
 from tests.cluster.clusters import CommandFailed
@@ -80,7 +80,7 @@ def is_exact(example: Path, scratch: Path) -> None:
     copied = scratch / example.parent.name
     shutil.copytree(example.parent, copied)
     query = copied / "query.yaml"
-    spec, said = parse(query), list[str]()
+    spec, said = parsed(query), list[str]()
     for path in outputs(spec, copied):
         shutil.copy(home_folder() / "volumes" / "results" / path.name, path)
     assert 0 == verify_output(query, spec, None, said.append), said

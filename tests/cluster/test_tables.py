@@ -15,7 +15,7 @@ from pyarrow import csv, json
 
 from joinery.adapters.sources.opening import reader_of
 from joinery.adapters.sources.pieces import Piece
-from joinery.cli.query_file import parse
+from joinery.cli.query_file import parsed
 from joinery.join.plan import JoinPlan
 from joinery.machine.hybrid_module import stored_schema
 from joinery.oracle.compare import compare
@@ -200,7 +200,7 @@ def test_the_examples_with_a_stored_table_run_and_are_exact(sparked: User, disks
         sparked.cluster.kubectl("delete", "pv", f"of-{name}")
     stored = pq.read_table(trades / "information" / "part-0.parquet")
     is_exact(trades, stored, pq.read_table(disks["results"] / "trades-information.parquet"))
-    schema = JoinPlan.of(parse(keys / "query.yaml")).schema
+    schema = JoinPlan.of(parsed(keys / "query.yaml")).schema
     options = csv.ConvertOptions(column_types=schema, strings_can_be_null=True, quoted_strings_can_be_null=False)
     found = csv.read_csv(disks["results"] / "surrogate-keys.csv", convert_options=options)
     is_exact(keys, json.read_json(keys / "keys.json"), found)
@@ -208,7 +208,7 @@ def test_the_examples_with_a_stored_table_run_and_are_exact(sparked: User, disks
 
 def is_exact(example: Path, table: pa.Table, found: pa.Table) -> None:
     """Every row of the stream, read again, with the table by the rules."""
-    spec = parse(example / "query.yaml")
+    spec = parsed(example / "query.yaml")
     plan = JoinPlan.of(spec)
     reader = reader_of("spec.streams[0]", spec.streams[0], plan.formats[0], example, "")
     pieces = [piece.rows for piece in reader.read(None) if isinstance(piece, Piece)]
