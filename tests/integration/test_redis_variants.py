@@ -16,7 +16,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from joinery.adapters.certificates import leaf, new_authority
-from joinery.adapters.embedded_redis import SERVER, connect, find_server
+from joinery.adapters.embedded_redis import SERVER, EmbeddedRedis, connect, find_server
 from joinery.adapters.redis_urls import client_of
 from joinery.adapters.settings import free_port
 from joinery.client import connect as connect_query
@@ -92,6 +92,49 @@ def _read(query: Any, run: Any) -> Counter[tuple[Any, ...]]:
         run.attend(lambda _: None)
         batches.append(batch)
     return counted(batches)
+
+
+def torn_transaction(kept: int) -> bytes:
+    """What is on disk when a server dies while it writes a transaction down: the first bytes of it."""
+    words = [("MULTI",), ("SADD", "loose", "1"), ("HSET", "block", "0", "x" * 500), ("EXEC",)]
+    text = "".join(f"*{len(one)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in one) for one in words)
+    return text.encode()[:kept]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kept", [20, 300, -20], ids=["its beginning", "some of it", "all but its end"])
+def test_what_is_answered_after_a_torn_transaction_outlives_the_next_death(
+    kind: str, kept: int, folder: Path
+) -> None:
+    server = EmbeddedRedis(folder / "data", durability="wal", binary=program_of(kind))
+    with server:
+        for life in range(3):
+            server.connect().set(f"life {life}", life)
+            os.kill(server.pids["redis"], signal.SIGKILL)
+            until(lambda: not server.is_running)
+            with newest_file(folder / "data").open("ab") as file:
+                file.write(torn_transaction(kept))
+            server.revive()
+        found = {key: int(server.connect().get(key) or -1) for key in server.connect().keys("*")}  # type: ignore[union-attr, arg-type]
+    assert found == {b"life %d" % life: life for life in range(3)}
+
+
+def newest_file(folder: Path) -> Path:
+    """To which the server appends."""
+    parts = sorted((folder / "appendonlydir").glob("*.incr.aof"), key=lambda one: int(one.name.split(".")[2]))
+    return parts[-1] if parts else folder / "appendonly.aof"
+
+
+def test_a_file_that_is_damaged_in_its_middle_is_left_as_it_is(folder: Path) -> None:
+    with EmbeddedRedis(folder / "data", durability="wal") as server:
+        for number in range(3):
+            server.connect().set(f"key {number}", "x" * 100)
+    file = newest_file(folder / "data")
+    held = file.read_bytes()
+    file.write_bytes(damaged := held.replace(b"$5\r\nkey 1", b"#5\r\nkey 1"))
+    with pytest.raises(UserMustAct, match="Bad file format"):
+        EmbeddedRedis(folder / "data", durability="wal").start()
+    assert file.read_bytes() == damaged != held
 
 
 def test_a_program_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,14 +95,16 @@ def _run(words: Sequence[str | Path], folder: Path) -> None:
 
 def fetch_redis_7(folder: Path) -> Path:
     """Debian's, without installing it."""
-    program, libraries = folder / "usr/bin/redis-server", folder / "usr/lib/x86_64-linux-gnu"
+    programs, libraries, run = folder / "usr/bin", folder / "usr/lib/x86_64-linux-gnu", folder / "run"
     _run(["apt-get", "download", "redis-server", "redis-tools", "liblzf1", "libjemalloc2"], folder)
     for package in folder.glob("*.deb"):
         _run(["dpkg", "-x", package, folder], folder)
-    starter = folder / "redis-server-7"
-    starter.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {program} "$@"\n')
-    starter.chmod(0o755)
-    return starter
+    run.mkdir()
+    for name in ("redis-server", "redis-check-aof"):
+        starter = run / name
+        starter.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {programs / name} "$@"\n')
+        starter.chmod(0o755)
+    return run / "redis-server"
 
 
 def fetch_valkey(folder: Path) -> Path:
@@ -115,7 +117,7 @@ def fetch_valkey(folder: Path) -> Path:
     return program
 
 
-FETCH = {"redis-7": fetch_redis_7, "valkey": fetch_valkey}
+FETCH = {"redis-7-run": fetch_redis_7, "valkey": fetch_valkey}
 
 
 def main() -> None:

@@ -94,7 +94,7 @@ def test_a_server_takes_the_settings_keeps_what_it_answered_and_passes_its_probe
         text = text.replace(written, here)
     conf.write_text(text)
     (container,) = the(objects, "StatefulSet")["spec"]["template"]["spec"]["containers"]
-    assert ["redis-server", "/etc/redis/redis.conf"] == container["command"]
+    assert ["sh", "/etc/redis/start.sh"] == container["command"]
     first = started(conf, port)
     try:
         client = Redis(port=port, password="a-password-of-the-ci")  # noqa: S106
