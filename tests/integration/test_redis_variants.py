@@ -103,9 +103,7 @@ def torn_transaction(kept: int) -> bytes:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kept", [20, 300, -20], ids=["its beginning", "some of it", "all but its end"])
-def test_what_is_answered_after_a_torn_transaction_outlives_the_next_death(
-    kind: str, kept: int, folder: Path
-) -> None:
+def test_what_is_answered_after_a_torn_transaction_outlives_the_next_death(kind: str, kept: int, folder: Path) -> None:
     server = EmbeddedRedis(folder / "data", durability="wal", binary=program_of(kind))
     with server:
         for life in range(3):

@@ -1,4 +1,4 @@
-"""What a Redis server that was killed left half written at the end of its file (`appendonly`), cut off before it starts.
+"""The file of a Redis server that was killed (`appendonly`): what is half written at its end is cut off before a start.
 
 Redis itself cuts a torn file behind the last whole command, also where that lies inside a transaction (seen with 6.2.14
 and 7.0.15, not with Valkey 9.1). The next death then costs everything that it answered after its restart: all of that
@@ -6,7 +6,7 @@ stands behind a MULTI without its EXEC, and is cut off with it. So the transacti
 was ever answered for it.
 
 Rule 1: the server's own checker finds the place: the program beside it, or the server itself under that name.
-Rule 2: only an end that is missing is cut off. What is damaged elsewhere is left as it is: Redis refuses it, and says so.
+Rule 2: only an end that is missing is cut off. What is damaged elsewhere is left as it is: Redis refuses it.
 """
 
 import os

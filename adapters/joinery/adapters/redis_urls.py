@@ -10,6 +10,8 @@ User and password are those of the Redis servers; if Sentinels ask too: `?sentin
 Rule 1: no message shows a password. A url that cannot be read may have it anywhere, so nothing of such a url is shown.
 Rule 2: the client repeats nothing by itself (`redis_calls`, rule 2); after a fail-over the next call finds the new
         master.
+Rule 3: values go from their own memory into the socket. The packer that hiredis brings copies each of them four times
+        into fresh memory: 25 ms of processor time instead of 2 for a record of 8 MB (measured).
 """
 
 import re
@@ -18,7 +20,7 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from redis import Redis
 from redis.backoff import NoBackoff
-from redis.connection import SSLConnection, parse_url
+from redis.connection import PythonRespSerializer, SSLConnection, parse_url
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -26,6 +28,8 @@ from joinery.model.errors import UserMustAct
 
 ANSWER_S: Final = 30.0
 """How long an answer may take."""
+_TOGETHER_BYTES: Final = 6000
+"""Smaller pieces of a command are sent together."""
 _SENTINEL: Final = {"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
 _SENTINEL_PORT: Final = 26379
 
@@ -35,7 +39,7 @@ def client_of(url: str) -> Redis:
     try:
         if _split(url).scheme in _SENTINEL:
             return _by_sentinel(url)
-        client = Redis.from_url(url, **_common())
+        client = Redis.from_url(url, **_common(), **_packing())
         client.connection_pool.make_connection()  # options that there are not are refused here
     except (ValueError, TypeError):
         raise _unreadable() from None  # whose text may show a part of the password
@@ -62,6 +66,15 @@ def _common() -> dict[str, Any]:
     }
 
 
+def _packing() -> dict[str, Any]:
+    """Rule 3."""
+    return {"command_packer": PythonRespSerializer(_TOGETHER_BYTES, _encoded)}
+
+
+def _encoded(value: object) -> bytes | bytearray | memoryview:
+    return value if isinstance(value, bytes | bytearray | memoryview) else str(value).encode()
+
+
 def _unreadable() -> UserMustAct:
     """Rule 1."""
     return UserMustAct(
@@ -82,7 +95,7 @@ def _by_sentinel(url: str) -> Redis:
         key.removeprefix("sentinel_"): asked.pop(key) for key in list(asked) if key.startswith("sentinel_")
     }
     plain = f"{_SENTINEL[parts.scheme]}://{who}{at}one/{database}?{urlencode(asked)}"
-    options = {**_common(), **parse_url(plain)}  # type: ignore[no-untyped-call]
+    options = {**_common(), **_packing(), **parse_url(plain)}  # type: ignore[no-untyped-call]
     del options["host"]
     if options.pop("connection_class", None) is SSLConnection:
         options["ssl"] = True
