@@ -71,3 +71,12 @@ def test_a_server_that_is_not_there_is_named_without_the_password(url: str) -> N
     assert "s3cret" not in str(refused.value)
     assert str(refused.value).startswith(shown(url))
     assert "object at" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["unix:///nowhere/redis.sock", "redis+sentinel://127.0.0.1:1/mymaster/0"])
+def test_a_large_value_is_sent_from_where_it_lies(url: str) -> None:
+    value = memoryview(bytes(10_000))
+    connection = client_of(url).connection_pool.make_connection()
+    packed = connection.pack_commands([("MULTI",), ("HSET", "key", 7, value), ("EXEC",)])
+    assert any(piece is value for piece in packed)
+    assert b"".join(packed).startswith(b"*1\r\n$5\r\nMULTI\r\n*4\r\n$4\r\nHSET\r\n$3\r\nkey\r\n$1\r\n7\r\n$10000\r\n")
