@@ -166,9 +166,8 @@ print(sum(pa.ipc.open_stream(entry[b"arrow"]).read_all().num_rows for _, entry i
 
 
 def test_the_redis_of_a_query_and_of_its_sink_is_named_by_a_secret(user: User) -> None:
-    """Another database of the bundled one. What lies there is not ours to delete, and that is told."""
-    held = base64.b64decode(user.read("secret", "joinery-redis")["data"]["url"]).decode()
-    url = f"{held.removesuffix('/0')}/3"
+    """The bundled one, by a Secret of the user. What lies there is not ours to delete, and that is told."""
+    url = base64.b64decode(user.read("secret", "joinery-redis")["data"]["url"]).decode()
     user.kubectl("create", "secret", "generic", "my-redis", f"--from-literal=url={url}")
     try:
         sinks = [{"redisStream": {"key": "pairs"}}]
@@ -182,7 +181,8 @@ def test_the_redis_of_a_query_and_of_its_sink_is_named_by_a_secret(user: User) -
         user.kubectl("delete", "joinq", "elsewhere", "--wait=true")
         assert any("yours to delete" in one for one in user.events("elsewhere", "CleanupFailed"))
     finally:
-        user.kubectl("exec", "joinery-redis-0", "--", "redis-cli", "-n", "3", "flushdb")
+        ours = "redis-cli --scan --pattern 'joinery:*elsewhere*' | xargs -r redis-cli del pairs"
+        user.kubectl("exec", "joinery-redis-0", "--", "sh", "-c", ours)
         user.kubectl("delete", "secret", "my-redis")
 
 

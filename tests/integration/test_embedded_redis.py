@@ -196,6 +196,11 @@ def test_a_redis_that_is_not_there_may_come_and_its_password_is_not_told() -> No
     assert "secret" not in str(refused.value)
 
 
+def test_a_database_that_is_not_there_is_refused() -> None:
+    with EmbeddedRedis() as server, pytest.raises(UserMustAct, match=r"DB index is out of range.*mend the number"):
+        connect(f"{server.url}?db=3")
+
+
 def test_a_url_that_is_none_is_refused() -> None:
     with pytest.raises(UserMustAct, match="wanted redis://user:password@host:port"):
         connect("http://example.org")

@@ -30,6 +30,7 @@ _UNABLE: Final = (failures.OutOfMemoryError, failures.ReadOnlyError)
 _UNABLE_TEXTS: Final = re.compile(r"(?:^|caused error: |: -)(?:MISCONF|NOREPLICAS|BUSY|OOM|READONLY|MASTERDOWN)\b")
 """Refusals that the client knows no class for, or not in a pipeline or script: the disk or the memory is full, replicas
 are missing, a script is running. The first write of a script is what is refused, so nothing of it was done."""
+_NO_DATABASE: Final = "DB index is out of range"
 _REFUSED: Final = (failures.AuthenticationError, failures.AuthorizationError, failures.NoPermissionError)
 
 
@@ -62,6 +63,9 @@ def calling() -> Iterator[None]:
     except _PASSING as error:
         raise TryAgain(f"found no answer from Redis ({error}), wanted one; it is asked again") from error
     except failures.ResponseError as error:
+        if _NO_DATABASE in str(error):
+            message = f"found Redis without that database ({error}), wanted one that it has; mend the number in the url"
+            raise UserMustAct(message) from error
         if _UNABLE_TEXTS.search(str(error)) is None:
             raise
         raise TryAgain(f"found Redis unable to write ({error}), wanted an answer; it is asked again") from error
