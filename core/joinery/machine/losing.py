@@ -58,6 +58,16 @@ class Losses:
             return None
         return "StateLost: " + "; ".join(loss.text(group) for group, loss in sorted(self._lost.items()))
 
+    @property
+    def groups(self) -> int:
+        """How many have stopped."""
+        return len(self._lost)
+
+    @property
+    def rows(self) -> int:
+        """How many rows came for them that are never joined; those of their windows are not among them."""
+        return sum(loss.rows for loss in self._lost.values())
+
     def recorded(self, backlog: Backlog) -> None:
         """A record is durable: rows of stopped groups are counted, and go nowhere."""
         for group, loss in self._lost.items():
