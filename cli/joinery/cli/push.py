@@ -17,6 +17,7 @@ from joinery.cli.complaining import complaining
 from joinery.cli.running import gateway_of
 from joinery.client import Producer, Query, Unreachable, connect
 from joinery.model.errors import UserMustAct
+from joinery.model.words import counted
 from joinery.partition.format import StreamFormat
 
 PUSH_HELP = """Push rows from a file, or from standard input, into a stream of a running query.
@@ -62,7 +63,7 @@ def push(
             talk.end() if end else talk.flush()
             ended = ", which has ended" if end else ""
             upto = "" if talk.last_record is None else f", up to record {talk.last_record}"
-            _say(f"{talk.rows:,} rows recorded in stream {stream}, as producer {talk.name}{ended}{upto}")
+            _say(f"{counted(talk.rows, 'row')} recorded in stream {stream}, as producer {talk.name}{ended}{upto}")
     except Unreachable as error:
         _say(f"{error}{_so_far(talk)}")
         raise typer.Exit(1) from None
@@ -74,7 +75,8 @@ def push(
 def _so_far(talk: Producer | None) -> str:
     if talk is None:
         return ""
-    return f"\n{talk.rows:,} rows were sent, the last of them perhaps not recorded; --producer NAME --resume goes on"
+    sent = counted(talk.rows, "row was sent, and is", "rows were sent, the last of them")
+    return f"\n{sent} perhaps not recorded; --producer NAME --resume goes on"
 
 
 def _check(file: str, producer: str | None, kind: str | None, *, resume: bool) -> None:

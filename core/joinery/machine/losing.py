@@ -23,6 +23,7 @@ from joinery.machine.trimming import Trimming
 from joinery.machine.watching import Watch
 from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
 from joinery.model.tuples import as_vector
+from joinery.model.words import counted
 
 
 @dataclass(slots=True)
@@ -37,10 +38,10 @@ class _Loss:
     """Recorded for it since, and never joined."""
 
     def text(self, group: GroupId) -> str:
-        return (
-            f"group {group} has stopped: {self.because}; {self.state_rows} rows of its window are lost, and "
-            f"{self.rows} rows that came for it after record {self.committed} are not joined"
-        )
+        lost = counted(self.state_rows, "row of its window is lost", "rows of its window are lost")
+        came = f"that came for it after record {self.committed}"
+        left_out = counted(self.rows, f"row {came} is not joined", f"rows {came} are not joined")
+        return f"group {group} has stopped: {self.because}; {lost}, and {left_out}"
 
 
 class Losses:
