@@ -84,5 +84,5 @@ class Chronicle:
 
 
 def _moved(move: MoveView) -> str:
-    why = "" if move.is_planned else ", its worker was lost"
+    why = f", {move.why}" if move.why else ""
     return f"group {move.group} moved from {move.source} to {move.target}, {move.nbytes} bytes{why}"

@@ -97,8 +97,8 @@ _GATEWAY: Final = (
     ("migrations_under_way", "Groups that are about to change, or are changing, their owner.", ()),
     (
         "migrations_total",
-        "Groups that changed their owner by plan (moved) or because it was lost (recovered), moves that were begun and "
-        "given up, groups that came nowhere because their state is lost (state_lost).",
+        "Groups that changed their owner by plan (moved), or because it was lost, be it to its successor (recovered), "
+        "moves that were begun and given up, groups that came nowhere because their state is lost (state_lost).",
         ("result",),
     ),
     ("migration_pause_seconds", "How long a group that changed its owner was not served.", ("kind",)),

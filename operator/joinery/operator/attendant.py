@@ -241,7 +241,7 @@ class Attendant:
             Say(
                 Reason.PARTITION_GROUP_MIGRATED,
                 f"pg={move.group} {move.source}->{move.target} bytes={move.nbytes} "
-                f"pause={round((move.pause_ns or 0) / 1e6)}ms{'' if move.is_planned else ' (its owner was lost)'}",
+                f"pause={round((move.pause_ns or 0) / 1e6)}ms{f' ({move.why})' if move.why else ''}",
             )
             for move in view.moves[-moves:]
             if moves > 0
