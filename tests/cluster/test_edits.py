@@ -173,7 +173,7 @@ def test_edits_of_the_rule_under_a_steady_load_change_the_degree_as_the_core_pre
     user.until("it stays again", lambda: decided(user, nSup=1, nCon=3, beta=0.4, action="Keep", blockedBy=""), 60)
     assert predicted(3, narrow) == user.status("ruled")["desiredReplicas"]
     patch(user, "ruled", scaling={"beta": 0.9, "minSuppliers": 2})
-    kept = user.until("the guard holds", lambda: decided(user, nSup=1, because="1 suppliers < 2", action="Keep"), 30)
+    kept = user.until("the guard holds", lambda: decided(user, nSup=1, because="1 supplier < 2", action="Keep"), 30)
     assert "suppliers" in kept["blockedBy"].split(", ")
     patch(user, "ruled", scaling={"rule": "paper"})
     user.until("the bare rule shrinks", lambda: user.status("ruled")["desiredReplicas"] == predicted(4, bare), 60)

@@ -78,7 +78,9 @@ def test_every_process_shows_exactly_what_was_pushed_and_joined(folder: Path) ->
             until(lambda: scraped(pods.http["gateway"])["joinery_gateway_tuples_late_total", "a"] == 7)
             until(lambda: scraped(pods.http["gateway"])["joinery_gateway_uncommitted_records",] == 0)
             until(lambda: ("joinery_gateway_checkpoint_age_seconds",) in scraped(pods.http["gateway"]))
-            until(lambda: ("joinery_gateway_worker_role", "worker-1", "neutral") in scraped(pods.http["gateway"]))
+            for worker in ("worker-0", "worker-1"):
+                role = ("joinery_gateway_worker_role", worker, "neutral")
+                until(lambda role=role: role in scraped(pods.http["gateway"]))  # type: ignore[misc]
             gateway, collector = scraped(pods.http["gateway"]), scraped(pods.http["collector"])
             began = time.monotonic()
             for _ in range(20):
@@ -90,6 +92,7 @@ def test_every_process_shows_exactly_what_was_pushed_and_joined(folder: Path) ->
                 ask(pods.http["gateway"], "/")[0],
                 "dashboard.js" in ask(pods.http["gateway"], "/")[1],
             )
+            now = time.time()
             workers = [scraped(pods.http[name]) for name in ("worker-0", "worker-1")]
     assert ("gateway", "running", pairs, 2) == (*(frame[key] for key in ("place", "state", "results", "degree")),)
     name = "joinery_gateway"
@@ -108,6 +111,14 @@ def test_every_process_shows_exactly_what_was_pushed_and_joined(folder: Path) ->
     assert 1 == workers[0]["joinery_worker_gateway_up",] == collector["joinery_collector_ready",]
     assert gateway["process_resident_memory_bytes",] > 10 << 20
     assert 2 == gateway[f"{name}_events_total", "WorkerJoined"]
+    assert (0, 0) == (gateway[f"{name}_tuples_dropped_total",], gateway[f"{name}_backlog_tuples",])
+    assert (0, 0) == tuple(gateway[f"{name}_migrations_total", result] for result in ("recovered", "state_lost"))
+    assert all(0 <= gateway[f"{name}_slot_utilization_ratio", slot] < 100 for slot in ("0", "1"))
+    for one in workers:
+        count, took = (one[f"joinery_worker_checkpoint_duration_seconds_{what}",] for what in ("count", "sum"))
+        assert (True, True) == (count >= 1, 0 < took < 60 * count)
+        oldest = now - one["joinery_worker_state_oldest_event_age_seconds",]
+        assert 0 < oldest <= A["ts"][-1].as_py() / 1e3 + 1  # rows of the first 20 s of 1970
 
 
 def test_labels_are_escaped_and_whole_numbers_stay_whole() -> None:

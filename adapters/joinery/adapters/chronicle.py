@@ -15,6 +15,7 @@ from joinery.machine.gateway import GatewayMachine
 from joinery.machine.messages import Decided, EventKind, MoveView
 from joinery.machine.orders import Order, Stop
 from joinery.model.ids import COLLECTOR, GATEWAY
+from joinery.model.words import counted
 
 _SERIOUS: Final = (
     EventKind.WORKER_LOST,
@@ -59,7 +60,9 @@ class Chronicle:
     def _opened(self, fact: GatewayOpened | CollectorOpened) -> None:
         logs.of_term(fact.term)
         if isinstance(fact, GatewayOpened):
-            text = f"the log is open: {fact.head.next_record} records, {len(fact.records)} of them read again"
+            text = (
+                f"the log is open: {counted(fact.head.next_record, 'record')}, {len(fact.records)} of them read again"
+            )
             logs.tell(text, event="Opened", records=fact.head.next_record)
         else:
             logs.tell("the commits are read", event="Opened")
@@ -81,5 +84,5 @@ class Chronicle:
 
 
 def _moved(move: MoveView) -> str:
-    why = "" if move.is_planned else ", its worker was lost"
+    why = f", {move.why}" if move.why else ""
     return f"group {move.group} moved from {move.source} to {move.target}, {move.nbytes} bytes{why}"

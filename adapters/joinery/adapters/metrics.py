@@ -46,16 +46,28 @@ class Sample:
 _GATEWAY: Final = (
     ("tuples_received_total", "Rows that are recorded, late ones too.", ("stream",)),
     ("tuples_late_total", "Rows that came too late to be joined; they are in the late output.", ("stream",)),
+    (
+        "tuples_dropped_total",
+        "Rows that are recorded and never joined: the state of their group is lost (event `StateLost`); else 0.",
+        (),
+    ),
     ("batches_rejected_total", "Batches of producers that were refused.", ()),
     ("records_total", "Records of the query's log.", ()),
     ("results_total", "Results that are committed.", ()),
     ("events_total", "What happened to the query, by kind; those of this gateway process.", ("kind",)),
     ("uncommitted_records", "Records that are not committed for every group yet: the lag of the output.", ()),
     ("backlog_bytes", "Rows that wait in the mini-buffers for a slot.", ()),
+    ("backlog_tuples", "The same in rows.", ()),
     ("backlog_peak_bytes", "The most that ever waited there.", ()),
     ("replay_bytes", "Rows that are kept for workers that may ask again.", ()),
     ("stored_bytes", "What Redis takes in all; absent: not known.", ()),
     ("slot_epoch_seconds", "The distribution epoch t_d: in it every worker is served once.", ()),
+    (
+        "slot_utilization_ratio",
+        "How much of a slot goes by until the last of its workers has its messages, mean over the last report; "
+        "above 1: it runs into the next slot.",
+        ("slot",),
+    ),
     (
         "watermark_seconds",
         "Watermark, in seconds since 1970; absent before the first row and after the end.",
@@ -83,6 +95,12 @@ _GATEWAY: Final = (
     ("worker_groups", "Partition-groups that it owns.", ("worker",)),
     ("partition_group_window_bytes", "Window of a partition-group, as its owner reported it.", ("partition_group",)),
     ("migrations_under_way", "Groups that are about to change, or are changing, their owner.", ()),
+    (
+        "migrations_total",
+        "Groups that changed their owner by plan (moved), or because it was lost, be it to its successor (recovered), "
+        "moves that were begun and given up, groups that came nowhere because their state is lost (state_lost).",
+        ("result",),
+    ),
     ("migration_pause_seconds", "How long a group that changed its owner was not served.", ("kind",)),
     ("checkpoint_age_seconds", "Since an increment of a group was written last; absent: none was yet.", ()),
     ("result_delay_seconds", "Arrival of the later member to the result made (produced) or committed.", ("stage",)),
@@ -99,6 +117,13 @@ _WORKER: Final = (
     ("buffer_limit_bytes", "Size of that buffer (`worker.buffer`).", ()),
     ("occupancy_ratio", "f of the last epoch.", ()),
     ("window_bytes", "Windows and their index, at the last report.", ()),
+    (
+        "state_oldest_event_age_seconds",
+        "Clock minus the time of the oldest row in the windows, as of the last report; absent: there is none, or the "
+        "join is with a stored table. Minus the watermark's lag: how far it is behind the watermark.",
+        (),
+    ),
+    ("checkpoint_duration_seconds", "From the begin of a checkpoint of its groups until it is valid in Redis.", ()),
     ("retained_bytes", "Results that are kept until they are committed.", ()),
     ("groups", "Partition-groups that are loaded here.", ()),
     ("groups_loading", "Partition-groups that are on their way here.", ()),
@@ -132,7 +157,7 @@ def _listed(role: str, lines: Iterable[tuple[str, str, tuple[str, ...]]]) -> Ite
         yield Metric(f"joinery_{role}_{name}", kind, about, ("joinquery", *labels))
 
 
-_HISTOGRAMS: Final = ("migration_pause_seconds", "result_delay_seconds")
+_HISTOGRAMS: Final = ("migration_pause_seconds", "result_delay_seconds", "checkpoint_duration_seconds")
 METRICS: Final = {
     one.name: one
     for one in (

@@ -6,6 +6,7 @@ from joinery.adapters.http_probes import Answer, Page, Probes
 from joinery.adapters.metrics import Sample, own_samples, page_of
 from joinery.adapters.process import Process
 from joinery.elastic.load import Role
+from joinery.flow.delays import Delays
 from joinery.machine.collector import CollectorMachine
 from joinery.machine.gateway import GatewayMachine
 from joinery.machine.messages import EventKind, Overview, WorkerView
@@ -47,7 +48,17 @@ def _of_gateway(machine: GatewayMachine, now_ns: int) -> Iterator[Sample]:
         yield Sample(f"{role}_events_total", machine.watch.events_by_kind[kind], {"kind": kind.value})
     for (action, held), count in machine.looking.outcomes.items():
         yield Sample(f"{role}_scaling_decisions_total", count, {"action": action.value, "blocked_by": held})
-    for planned, pauses in machine.placement.handovers.pauses.items():
+    yield Sample(f"{role}_backlog_tuples", machine.serving.unsent_rows(machine.backlog))
+    yield Sample(f"{role}_tuples_dropped_total", machine.losses.rows)
+    pauses_of = machine.placement.handovers.pauses
+    for result, count in (
+        ("moved", pauses_of[True].rows),
+        ("recovered", pauses_of[False].rows),
+        ("given_up", machine.moves.given_up),
+        ("state_lost", machine.losses.groups),
+    ):
+        yield Sample(f"{role}_migrations_total", count, {"result": result})
+    for planned, pauses in pauses_of.items():
         yield Sample(f"{role}_migration_pause_seconds", pauses, {"kind": "planned" if planned else "lost"})
 
 
@@ -79,6 +90,7 @@ def overview_samples(view: Overview, spec: JoinQuerySpec, now_ns: int) -> Iterat
         yield Sample(f"{role}_checkpoint_age_seconds", max(0, now_ns - view.checkpointed_ns) / 1e9)
     for stage, delays in (("produced", view.produced), ("delivered", view.delivered)):
         yield Sample(f"{role}_result_delay_seconds", delays, {"stage": stage})
+    yield from _of_slots(view)
     for worker in view.workers:
         yield from _of_owner(worker)
 
@@ -98,6 +110,18 @@ def _of_streams(view: Overview, names: list[str], now_ns: int) -> Iterator[Sampl
             yield Sample("joinery_gateway_watermark_lag_seconds", (now_ns - known[name]) / 1e9, labels)
             behind = max(known.values()) - known[name]
             yield Sample("joinery_gateway_watermark_behind_seconds", behind / 1e9, labels)
+
+
+def _of_slots(view: Overview) -> Iterator[Sample]:
+    """Workers report how long their messages were under way, from the start of their slots; a slot is t_d / n_g."""
+    slots = {worker.slot for worker in view.workers if worker.slot is not None}
+    used: dict[int, float] = {}
+    for worker in view.workers:
+        if worker.slot is not None and worker.report is not None and worker.report.elapsed_s > 0:
+            share = worker.report.comm_s / worker.report.elapsed_s * len(slots)
+            used[worker.slot] = max(share, used.get(worker.slot, 0.0))
+    for slot, share in sorted(used.items()):
+        yield Sample("joinery_gateway_slot_utilization_ratio", share, {"slot": str(slot)})
 
 
 def _of_owner(worker: WorkerView) -> Iterator[Sample]:
@@ -124,14 +148,14 @@ def worker_samples(machine: WorkerMachine) -> Callable[[int], list[Sample]]:
     """What a worker did, and what it holds."""
 
     def read(now_ns: int) -> list[Sample]:
-        del now_ns
         meter, last = machine.meter, machine.meter.last
-        found = {
+        found: dict[str, float | Delays] = {
             "tuples_joined_total": meter.rows,
             "comparisons_total": meter.comparisons,
             "busy_seconds_total": meter.busy_ns / 1e9,
             "buffer_bytes": machine.buffered_bytes,
             "buffer_limit_bytes": machine.spec.worker.buffer,
+            "checkpoint_duration_seconds": machine.checkpointing.durations,
             "retained_bytes": machine.retained_bytes,
             "groups": int(machine.here.sum()),
             "groups_loading": int(((machine.versions > 0) & ~machine.here).sum()),
@@ -148,6 +172,8 @@ def worker_samples(machine: WorkerMachine) -> Callable[[int], list[Sample]]:
             }
         if last is not None:
             found |= {"occupancy_ratio": last.occupancy, "window_bytes": last.window_bytes}
+        if meter.oldest_ns is not None:
+            found["state_oldest_event_age_seconds"] = (now_ns - machine.clock_ahead_ns - meter.oldest_ns) / 1e9
         return [Sample(f"joinery_worker_{name}", value) for name, value in found.items()]
 
     return read

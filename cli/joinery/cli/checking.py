@@ -171,7 +171,8 @@ def _check_outputs(
             say(f"{output.title}: {one}")
     late = sum(int(one.late.sum()) for one in streams)
     rows = ", ".join(f"{form.name} {one.rows.num_rows:,}" for form, one in zip(plan.formats, streams, strict=True))
-    say(f"checked {wanted.num_rows:,} results of {rows} rows ({late:,} late) in {counted(len(outputs), 'file')}")
+    results, files = counted(wanted.num_rows, "result"), counted(len(outputs), "file")
+    say(f"checked {results} of {rows} rows ({late:,} late) in {files}")
     say(str(whole))
     return whole.exact
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import typer
 
 from joinery.cli.completion import able_to_complete
+from joinery.cli.usage import Commands
 
 HELP = """Elastic, exact sliding-window stream joins.
 
@@ -50,6 +51,7 @@ def made(wanted: Container[str]) -> typer.Typer:
     """The command line; of those that are not wanted there is only the sentence."""
     app = typer.Typer(
         name="joinery",
+        cls=Commands,
         help="Elastic, exact sliding-window stream joins.",
         no_args_is_help=True,
         add_completion=False,

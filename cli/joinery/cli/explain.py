@@ -99,7 +99,7 @@ def story(run: RecordedRun, last: int) -> list[str]:
         before = f"in the {counted(len(decisions), 'decision')} that are known"
         return [*lines, f"{counted(decisions[-1].load.degree, 'worker')}: the number was not changed {before}"]
     becomes = acted.load.degree + (acted.by if acted.wish is Wish.GROW else -acted.by)
-    return [*lines, f"{becomes} workers since {_clock(acted.at_ns)}: {acted.words()}"]
+    return [*lines, f"{counted(becomes, 'worker')} since {_clock(acted.at_ns)}: {acted.words()}"]
 
 
 def _rule(spec: JoinQuerySpec) -> str:

@@ -134,5 +134,5 @@ class Progress:
 
 def _shown(move: MoveView) -> str:
     state = "under way" if move.pause_ns is None else f"paused {duration(move.pause_ns / 1e9)}"
-    why = "" if move.is_planned else ", its worker was lost"
+    why = f", {move.why}" if move.why else ""
     return f"group {move.group}: {move.source} → {move.target}, {size(move.nbytes)}, {state}{why}"

@@ -14,9 +14,10 @@ import typer
 from joinery.adapters.security import TOKEN
 from joinery.adapters.sources.pipes import KINDS, file_batches, pipe_batches
 from joinery.cli.complaining import complaining
-from joinery.cli.running import gateway_of
+from joinery.cli.running import WAIT_HELP, reached
 from joinery.client import Producer, Query, Unreachable, connect
 from joinery.model.errors import UserMustAct
+from joinery.model.words import counted
 from joinery.partition.format import StreamFormat
 
 PUSH_HELP = """Push rows from a file, or from standard input, into a stream of a running query.
@@ -48,21 +49,22 @@ def push(
     append: Annotated[bool, typer.Option("--append", help="These are new rows of that name.")] = False,
     kind: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(KINDS)}.")] = None,
     tls: Annotated[Path | None, typer.Option("--tls", help="Folder with ca.crt, tls.crt, tls.key.")] = None,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a query that is not there.")] = 30.0,
+    wait: Annotated[float | None, typer.Option("--wait", help=WAIT_HELP)] = None,
 ) -> None:
     """Read, send, tell."""
     _check(file, producer, kind, resume=resume)
     talk: Producer | None = None
     try:
         token = os.environ.get(TOKEN)
-        with connect(gateway_of(query), timeout=wait, patience=max(wait, 1.0), tls=tls, token=token) as running:
+        gateway, wait_s = reached(query, wait)
+        with connect(gateway, timeout=wait_s, patience=max(wait_s, 1.0), tls=tls, token=token) as running:
             batches = _batches(file, kind, running.form(stream))
             talk = _open(running, stream, producer, resume=resume, append=append)
             talk.push(_telling(talk, batches), skip=talk.recorded if resume else 0)
             talk.end() if end else talk.flush()
             ended = ", which has ended" if end else ""
             upto = "" if talk.last_record is None else f", up to record {talk.last_record}"
-            _say(f"{talk.rows:,} rows recorded in stream {stream}, as producer {talk.name}{ended}{upto}")
+            _say(f"{counted(talk.rows, 'row')} recorded in stream {stream}, as producer {talk.name}{ended}{upto}")
     except Unreachable as error:
         _say(f"{error}{_so_far(talk)}")
         raise typer.Exit(1) from None
@@ -74,7 +76,8 @@ def push(
 def _so_far(talk: Producer | None) -> str:
     if talk is None:
         return ""
-    return f"\n{talk.rows:,} rows were sent, the last of them perhaps not recorded; --producer NAME --resume goes on"
+    sent = counted(talk.rows, "row was sent, and is", "rows were sent, the last of them")
+    return f"\n{sent} perhaps not recorded; --producer NAME --resume goes on"
 
 
 def _check(file: str, producer: str | None, kind: str | None, *, resume: bool) -> None:

@@ -3,7 +3,7 @@
 import json
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -20,7 +20,7 @@ from joinery.cli.leftovers import sweep
 from joinery.cli.local import LocalRun
 from joinery.cli.query_file import check_places, name_of, outputs, read_query, replaced, text_of
 from joinery.cli.running import addresses, check_port
-from joinery.cli.screen import Screen
+from joinery.cli.screen import Screen, working
 from joinery.cli.spark_run import is_for_spark, run_on_spark
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
@@ -156,8 +156,19 @@ def _run_alone(query: Path, text: str, spec: JoinQuerySpec, how: _How) -> None:
         _tell(told, screen, as_json=as_json)
         if told["state"] != "done":
             raise typer.Exit(1)
-        if verify and verify_output(query, spec, folder, typer.echo) != 0:
+        if verify and compared(query, spec, folder, quiet=quiet) != 0:
             raise typer.Exit(1)
+
+
+def compared(query: Path, spec: JoinQuerySpec, folder: Path | None, *, quiet: bool = False) -> int:
+    """Hold the output to the truth, with a sign of life; the exit code."""
+    lines: list[str] = []
+    try:
+        with nullcontext() if quiet else working("comparing the output with the truth", in_pipes=True):
+            return verify_output(query, spec, folder, lines.append)
+    finally:
+        for line in lines:
+            typer.echo(line)
 
 
 def _state(state: Path | None, spec: JoinQuerySpec) -> Path | None:

@@ -9,13 +9,22 @@ import os
 import socket
 import stat
 import tempfile
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from joinery.model.errors import UserMustAct
 from joinery.model.spec import JoinQuerySpec
+
+LOOK_S: Final = 0.2
+"""How often somebody looks who waits for a query."""
+REACH_S: Final = 30.0
+"""How long a gateway that should be there is waited for, if nobody says how long."""
+WAIT_HELP: Final = "Seconds to wait for a query that is not there. Left out: 30, none if no such file or name runs."
+_QUERY_FILES: Final = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +74,35 @@ class Announcement:
             self.path = None
 
 
-def gateway_of(query_or_address: str) -> str:
-    """The gateway's address of a query file, of a query's name, or the address itself."""
-    found = running_of(query_or_address)
-    return query_or_address if found is None else found.gateway
+class NotRunning(UserMustAct):
+    """No query of that file or name runs on this machine."""
+
+
+def gateway_of(query_or_address: str, wait_s: float = 0.0) -> str:
+    """The gateway's address of a query file, of a query's name (waited for so long), or the address itself."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            found = running_of(query_or_address)
+        except NotRunning:
+            is_typed_wrong = Path(query_or_address).suffix in _QUERY_FILES and not Path(query_or_address).exists()
+            if is_typed_wrong or time.monotonic() >= deadline:
+                raise
+            time.sleep(LOOK_S)
+        else:
+            return query_or_address if found is None else found.gateway
+
+
+def reached(query_or_address: str, wait_s: float | None) -> tuple[str, float]:
+    """The gateway's address, and how long it may be silent; None: nobody said how long to wait."""
+    return gateway_of(query_or_address, wait_s or 0.0), REACH_S if wait_s is None else wait_s
 
 
 def running_of(query_or_address: str) -> Running | None:
     """The run of a query file, or of a query's name; None: it is an address."""
     found = all_running()
     path = Path(query_or_address)
-    if path.suffix in (".yaml", ".yml") or path.is_file():
+    if path.suffix in _QUERY_FILES or path.is_file():
         matching = [one for one in found if Path(one.file) == path.resolve()]
     else:
         matching = [one for one in found if one.name == query_or_address]
@@ -89,7 +116,7 @@ def running_of(query_or_address: str) -> Running | None:
             f"found {len(matching)} running queries {query_or_address!r} on this machine ({there}), wanted one; "
             "name it by its HOST:PORT"
         )
-    raise UserMustAct(
+    raise NotRunning(
         f"found no running query {query_or_address!r} on this machine (running: {there}), wanted one; "
         "start it with joinery run, or give HOST:PORT"
     )

@@ -1,8 +1,9 @@
 """What people see of a run while it runs, on standard error: a live table on a terminal, else plain lines."""
 
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from rich.console import Console
@@ -15,19 +16,43 @@ from joinery.cli.words import duration
 
 LINE_EVERY_S: Final = 5.0
 """Between two plain lines, if nothing happens."""
+ALIVE_EVERY_S: Final = 10.0
+"""Between two lines of something that cannot tell how far it is."""
 
 
 @contextmanager
-def working(text: str) -> Iterator[None]:
-    """Something that takes a while and cannot tell how far it is: a sign of life on a terminal, nothing in a pipe."""
+def working(text: str, *, in_pipes: bool = False) -> Iterator[None]:
+    """Something that takes a while and cannot tell how far it is: a sign of life on a terminal, in a pipe if asked for.
+
+    Nothing may be printed meanwhile.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield
+        with _lines(text, console) if in_pipes else nullcontext():
+            yield
         return
     parts = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*parts, console=console, transient=True) as bar:
         bar.add_task(text, total=None)
         yield
+
+
+@contextmanager
+def _lines(text: str, console: Console) -> Iterator[None]:
+    """Now and then a line, beside the work."""
+    begun, done = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not done.wait(ALIVE_EVERY_S):
+            console.print(f"{duration(time.monotonic() - begun):>8}  {text}", markup=False, highlight=False)
+
+    teller = threading.Thread(target=tell, name="sign of life", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
 
 
 class Screen:

@@ -15,7 +15,7 @@ import typer
 from joinery.adapters.security import TOKEN, Security
 from joinery.adapters.sinks.formats import CsvFormat, NdjsonFormat
 from joinery.cli.complaining import complaining
-from joinery.cli.running import gateway_of
+from joinery.cli.running import WAIT_HELP, reached
 from joinery.client import Query, Results, Unreachable
 from joinery.client.query import QueryTalk
 from joinery.client.talks import NoGateway, describe
@@ -95,7 +95,7 @@ def tail(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the query ends.")] = False,
     kind: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMS)}.")] = "ndjson",
     tls: Annotated[Path | None, typer.Option("--tls", help="Folder with ca.crt, tls.crt, tls.key.")] = None,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for a query that is not there.")] = 30.0,
+    wait: Annotated[float | None, typer.Option("--wait", help=WAIT_HELP)] = None,
 ) -> None:
     """Subscribe, print, tell the token."""
     if kind not in FORMS:
@@ -103,7 +103,7 @@ def tail(
     results, code, printer = None, 0, _Printer(FORMS[kind](), sys.stdout.buffer, token)
     try:
         security = Security.read(tls, os.environ.get(TOKEN))
-        results = _subscribe(gateway_of(address), token, wait, security, follow=follow)
+        results = _subscribe(*reached(address, wait), security, token, follow=follow)
         printer.print(results)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nobody complains at the exit
@@ -120,7 +120,7 @@ def tail(
     raise typer.Exit(code)
 
 
-def _subscribe(address: str, token: str | None, wait_s: float, security: Security, *, follow: bool) -> Results:
+def _subscribe(address: str, wait_s: float, security: Security, token: str | None, *, follow: bool) -> Results:
     """Of the query whose gateway is there, or straight from its collector."""
     patience_s = max(wait_s, 1.0)
     try:

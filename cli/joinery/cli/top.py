@@ -190,7 +190,8 @@ def _totals(looked: Looked) -> list[str]:
 def _decision(looked: Looked) -> list[str]:
     scaling, view = looked.spec.scaling, looked.view
     rule = (
-        f"degree {view.degree} ({scaling.min} to {scaling.max}), {view.n_sup} suppliers, {view.n_con} consumers, "
+        f"degree {view.degree} ({scaling.min} to {scaling.max}), "
+        f"{counted(view.n_sup, 'supplier')}, {counted(view.n_con, 'consumer')}, "
         f"β {scaling.beta:g}, rule {scaling.rule}"
     )
     if scaling.mode != "Auto":

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from joinery.cli import run
-from joinery.cli.checking import verify_output
 from joinery.cli.complaining import complaining
 
 VERIFY_HELP = """Run a query and hold its output to what its input gives by the rules: missing 0, extra 0, duplicate 0.
@@ -31,5 +30,5 @@ def verify(
 ) -> None:
     """Run, unless told otherwise, and compare."""
     if recorded is not None or no_run:
-        raise typer.Exit(verify_output(query, run.read_query(query), recorded, typer.echo))
+        raise typer.Exit(run.compared(query, run.read_query(query), recorded))
     run.run(query, verify=True)

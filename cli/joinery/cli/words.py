@@ -1,14 +1,13 @@
 """Numbers as people read them."""
 
+from joinery.model.words import counted
+
+__all__ = ["counted", "duration", "number", "size"]
+
 
 def number(value: int) -> str:
     """With commas: 2,198,132."""
     return f"{value:,}"
-
-
-def counted(value: int, noun: str, plural: str = "") -> str:
-    """1 row, 2 rows."""
-    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
 def duration(seconds: float) -> str:

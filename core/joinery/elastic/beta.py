@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from joinery.elastic.checks import check_settings
 from joinery.elastic.load import ClusterLoad
+from joinery.model.words import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,19 +124,20 @@ def decide(inputs: DegreeInputs) -> Decision:
     if outside := return_into_bounds(inputs):
         return outside
     rule, n_sup, n_con = inputs.rule, inputs.n_sup, inputs.n_con
+    suppliers, consumers = counted(n_sup, "supplier"), counted(n_con, "consumer")
     if n_sup > rule.beta * n_con:
-        because = f"{n_sup} suppliers > {rule.beta} x {n_con} consumers"
+        because = f"{suppliers} > {rule.beta} x {consumers}"
         by = min(rule.step, rule.max_degree - inputs.degree)
         if by == 0:
             return Keep(because=because, inputs=inputs, blocked_by=("max",))
         return Grow(by=by, because=because, inputs=inputs)
     if n_sup < rule.min_suppliers:
-        because = f"{n_sup} suppliers < {rule.min_suppliers}"
+        because = f"{suppliers} < {rule.min_suppliers}"
         by = min(rule.step, inputs.degree - rule.min_degree)
         if by == 0:
             return Keep(because=because, inputs=inputs, blocked_by=("min",))
         return Shrink(by=by, because=because, inputs=inputs)
-    because = f"{rule.min_suppliers} <= {n_sup} suppliers <= {rule.beta} x {n_con} consumers"
+    because = f"{rule.min_suppliers} <= {suppliers} <= {rule.beta} x {consumers}"
     return Keep(because=because, inputs=inputs)
 
 

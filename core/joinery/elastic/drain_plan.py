@@ -22,6 +22,7 @@ from joinery.elastic.load import ClusterLoad
 from joinery.elastic.plan import Book, Kind, Limits, Move, Part, Plan, PlanInputs
 from joinery.model.errors import require
 from joinery.model.ids import GroupId, WorkerId
+from joinery.model.words import counted
 from joinery.partition.map import PartitionMap
 
 IDLE_PART: Final = 1e-3
@@ -80,9 +81,10 @@ def make_drain(inputs: PlanInputs) -> Plan:
     moves, left_out = _place(inputs, book, [row for row in groups if row[1] not in book.fixed], forced=False)
     notes = [f"group {group} fits in nobody's memory" for group in left_out]
     notes += [f"group {group} is still on its way; plan again when it has arrived" for group in arriving]
+    share = f"{len(moves)} of {counted(len(groups), 'group moves', 'groups move')}"
     return Plan(
         moves=tuple(moves),
-        because=f"drain of {', '.join(inputs.leaving)}: {len(moves)} of {len(groups)} groups move",
+        because=f"drain of {', '.join(inputs.leaving)}: {share}",
         inputs=inputs,
         seed=DETERMINED,
         left_out=tuple(left_out) + arriving,
@@ -105,9 +107,10 @@ def make_spread(inputs: PlanInputs) -> Plan:
     placed, left_out = _place(inputs, book, [row for row in rows if row[1] not in going], forced=True)
     moves += placed
     full = [worker for worker in book.parts if book.memory_share(worker) > inputs.limits.memory and worker not in lost]
+    share = f"{len(moves)} of {counted(len(rows), 'group goes', 'groups go')}"
     return Plan(
         moves=tuple(moves),
-        because=f"loss of {', '.join(inputs.leaving)}: {len(moves)} of {len(rows)} groups are given to others",
+        because=f"loss of {', '.join(inputs.leaving)}: {share} to others",
         inputs=inputs,
         seed=DETERMINED,
         left_out=tuple(left_out),

@@ -33,6 +33,7 @@ from joinery.elastic.load import ClusterLoad, LoadReport, Role
 from joinery.elastic.pairing import pair
 from joinery.elastic.plan import Book, Kind, Limits, Move, Part, Plan, PlanInputs
 from joinery.model.ids import GroupId, WorkerId
+from joinery.model.words import counted
 
 ROUNDING: Final = 1e-9
 """Shares are sums of floats; a group that meets the mean but for this is not above it."""
@@ -155,4 +156,5 @@ def _size(book: Book, part: Part, worker: WorkerId, by_memory: bool) -> float:
 
 
 def _because(load: ClusterLoad, moves: list[Move]) -> str:
-    return f"{load.n_sup} suppliers, {load.n_con} consumers: {len(moves)} groups move"
+    workers = f"{counted(load.n_sup, 'supplier')}, {counted(load.n_con, 'consumer')}"
+    return f"{workers}: {counted(len(moves), 'group moves', 'groups move')}"

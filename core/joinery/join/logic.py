@@ -75,12 +75,12 @@ class WindowJoin:
         """Memory of windows and index."""
         return self.method.bytes_held()
 
-    def rows_by_group(self) -> I64Array:
-        """How many living rows each group has."""
+    def census(self) -> tuple[I64Array, int]:
+        """How many living rows each group has, and the time of the oldest that may still match; FOREVER: none."""
         found = np.zeros(self.plan.partitions, np.int64)
-        for store in self.method.stores:
-            store.count_groups(found)
-        return np.where(self._held, found, 0)
+        stores = zip(self.method.stores, self._closed, strict=True)
+        oldest = min(store.count_groups(found, closed) for store, closed in stores)
+        return np.where(self._held, found, 0), oldest
 
     # --- groups come and go
 

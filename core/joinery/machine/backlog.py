@@ -69,6 +69,12 @@ class Backlog:
             return np.zeros(self._partitions, np.int64)
         return self._entries[-1].total - self._total_at(after)
 
+    def rows_after(self, after: I64Array) -> int:
+        """Rows of all groups after a record of each group's own up to the newest."""
+        first = max(self._first, int(after.min(initial=self.last)) + 1)
+        entries = enumerate(islice(self._entries, first - self._first, None), start=first)
+        return sum(int(one.counts[after < record].sum()) for record, entry in entries for one in entry.batches)
+
     @property
     def total_bytes(self) -> I64Array:
         """Bytes of each group that were ever recorded, since the gateway started."""

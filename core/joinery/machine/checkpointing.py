@@ -9,6 +9,9 @@ Rule 3: a group whose checkpoint was found damaged is written whole, with the ne
 Rule 4: when the gateway says trim(group) = T, increments in which nothing is alive at T are dropped, oldest first.
 """
 
+import numpy as np
+
+from joinery.flow.delays import Delays
 from joinery.join.state import Age, Increment, dead_before
 from joinery.machine.facts import HeadsWritten
 from joinery.machine.log import BEFORE_ALL, SpecChange
@@ -37,38 +40,41 @@ class Checkpointing:
         self._next: set[GroupId] = set()
         self._whole: set[GroupId] = set()
         """Groups to be written whole next (rule 3)."""
+        self._begun_ns = 0
+        self.durations = Delays()
+        """Of every checkpoint that was written, for whoever looks: from its begin until its heads were valid."""
 
     def tag_of(self, group: GroupId) -> RecordNo:
         """The newest tag of a group; -1: none."""
         return self._tags.get(group, BEFORE_ALL)
 
-    def begin(self, groups: list[GroupId], versions: I64Array) -> list[Order]:
+    def begin(self, groups: list[GroupId], versions: I64Array, now_ns: int) -> list[Order]:
         """A checkpoint of these groups, unless one is under way."""
         if self._under_way is not None or not groups:
             return []
-        self._under_way = {group: MapVersion(int(versions[group])) for group in groups}
+        self._under_way, self._begun_ns = {group: MapVersion(int(versions[group])) for group in groups}, now_ns
         whole = tuple(sorted(self._whole.intersection(groups)))
         self._whole.difference_update(whole)
         return [TakeIncrements(tuple(groups), whole)]
 
-    def now(self, groups: list[GroupId], versions: I64Array, *, whole: bool = False) -> list[Order]:
+    def now(self, groups: list[GroupId], versions: I64Array, now_ns: int, *, whole: bool = False) -> list[Order]:
         """The gateway wants a checkpoint of these groups, after the one under way if there is one."""
         self._whole.update(groups if whole else ())
         if self._under_way is not None:
             self._next.update(groups)
             return []
         self._asked = set(groups)
-        return self.begin(groups, versions)
+        return self.begin(groups, versions, now_ns)
 
-    def taken(self, increments: tuple[Increment, ...], versions: I64Array) -> list[Order]:
+    def taken(self, increments: tuple[Increment, ...], versions: I64Array, now_ns: int) -> list[Order]:
         """The join module has handed out the increments."""
         self._increments = tuple(one for one in increments if self._is_mine(one.group, versions))
         if not self._increments:
-            return self._end({}, versions)
+            return self._end({}, versions, now_ns)
         self._number += 1
         return [WriteBlocks(self._number, self._increments)]
 
-    def blocks_written(self, number: int, versions: I64Array) -> list[Order]:
+    def blocks_written(self, number: int, versions: I64Array, now_ns: int) -> list[Order]:
         """The increments are in the store: now their heads."""
         require(number == self._number, f"blocks {number} were written, {self._number} are under way")
         self._increments = tuple(one for one in self._increments if self._is_mine(one.group, versions))
@@ -76,9 +82,9 @@ class Checkpointing:
             (one.group, MapVersion(int(versions[one.group])), BEFORE_ALL if one.since is None else one.since, one.tag)
             for one in self._increments
         )
-        return [WriteHeads(number, heads)] if heads else self._end({}, versions)
+        return [WriteHeads(number, heads)] if heads else self._end({}, versions, now_ns)
 
-    def heads_written(self, fact: HeadsWritten, versions: I64Array) -> tuple[list[GroupId], list[Order]]:
+    def heads_written(self, fact: HeadsWritten, versions: I64Array, now_ns: int) -> tuple[list[GroupId], list[Order]]:
         """The checkpoint is valid: the groups that turned out to be another's, and what to do next."""
         mine = [one for one in self._increments if self._is_mine(one.group, versions)]
         stale = [one.group for one in mine if one.group in fact.refused]
@@ -87,9 +93,11 @@ class Checkpointing:
             if one.group in done:
                 self._tags[one.group] = one.tag
                 self._ages.setdefault(one.group, []).append(Age.of(one))
-        return stale, self._end(done, versions)
+        if done:
+            self.durations += Delays.of(np.array([now_ns - self._begun_ns]), np.ones(1, np.int64))
+        return stale, self._end(done, versions, now_ns)
 
-    def _end(self, done: dict[GroupId, RecordNo], versions: I64Array) -> list[Order]:
+    def _end(self, done: dict[GroupId, RecordNo], versions: I64Array, now_ns: int) -> list[Order]:
         """Tell the gateway, and begin what was asked for meanwhile."""
         asked = {group: self.tag_of(group) for group in self._asked if self._is_mine(group, versions)}
         tags = sorted((asked | done).items())
@@ -100,7 +108,7 @@ class Checkpointing:
             made.append(Send(GATEWAY, Checkpointed(groups, versions[groups], as_vector(tag for _, tag in tags))))
         waiting = sorted(group for group in self._next if versions[group])
         self._next.clear()
-        return made + (self.now(waiting, versions) if waiting else [])
+        return made + (self.now(waiting, versions, now_ns) if waiting else [])
 
     def _is_mine(self, group: GroupId, versions: I64Array) -> bool:
         return self._under_way is not None and self._under_way.get(group) == versions[group]

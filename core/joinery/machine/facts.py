@@ -290,6 +290,8 @@ class StateMeasured:
     """CPU time of the process since it started; measured by the shell."""
     waiting_rows: int = 0
     """Of a stored table's join: rows that wait for segments."""
+    oldest_ns: int | None = None
+    """The smallest time of a row that may still match; None: there is no such row, or it is not known."""
 
 
 Fact: TypeAlias = (

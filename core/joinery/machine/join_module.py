@@ -42,6 +42,7 @@ from joinery.machine.orders import (
 )
 from joinery.model.errors import require
 from joinery.model.ids import GroupId, RecordNo
+from joinery.model.time import FOREVER
 
 
 @dataclass(slots=True)
@@ -256,11 +257,14 @@ class JoinModule:
 
     def _measure(self) -> StateMeasured:
         rows = np.zeros(self.plan.partitions, np.int64)
+        oldest = FOREVER
         for lane in self._lanes.values():
-            rows += lane.join.rows_by_group()
+            more, time = lane.join.census()
+            rows, oldest = rows + more, min(oldest, time)
         held = sum(lane.join.bytes_held() for lane in self._lanes.values())
         each = held / max(1, int(rows.sum()))
-        return StateMeasured(held, tuple((group, int(rows[group] * each)) for group in sorted(self._lane_of)))
+        groups = tuple((group, int(rows[group] * each)) for group in sorted(self._lane_of))
+        return StateMeasured(held, groups, oldest_ns=None if oldest == FOREVER else oldest)
 
 
 def _work(join: WindowJoin) -> int:

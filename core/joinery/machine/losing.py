@@ -23,6 +23,7 @@ from joinery.machine.trimming import Trimming
 from joinery.machine.watching import Watch
 from joinery.model.ids import GroupId, RecordNo, Term, WorkerId
 from joinery.model.tuples import as_vector
+from joinery.model.words import counted
 
 
 @dataclass(slots=True)
@@ -37,10 +38,10 @@ class _Loss:
     """Recorded for it since, and never joined."""
 
     def text(self, group: GroupId) -> str:
-        return (
-            f"group {group} has stopped: {self.because}; {self.state_rows} rows of its window are lost, and "
-            f"{self.rows} rows that came for it after record {self.committed} are not joined"
-        )
+        lost = counted(self.state_rows, "row of its window is lost", "rows of its window are lost")
+        came = f"that came for it after record {self.committed}"
+        left_out = counted(self.rows, f"row {came} is not joined", f"rows {came} are not joined")
+        return f"group {group} has stopped: {self.because}; {lost}, and {left_out}"
 
 
 class Losses:
@@ -57,6 +58,16 @@ class Losses:
         if not self._lost:
             return None
         return "StateLost: " + "; ".join(loss.text(group) for group, loss in sorted(self._lost.items()))
+
+    @property
+    def groups(self) -> int:
+        """How many have stopped."""
+        return len(self._lost)
+
+    @property
+    def rows(self) -> int:
+        """How many rows came for them that are never joined; those of their windows are not among them."""
+        return sum(loss.rows for loss in self._lost.values())
 
     def recorded(self, backlog: Backlog) -> None:
         """A record is durable: rows of stopped groups are counted, and go nowhere."""

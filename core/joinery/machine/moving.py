@@ -58,6 +58,8 @@ class Moves:
         self._waiting: list[Move] = []
         self._abandoned: list[Move] = []
         """Given up; their consumers have not been told."""
+        self.given_up = 0
+        """How many there were, for whoever looks."""
 
     @property
     def in_flight(self) -> tuple[Move, ...]:
@@ -92,6 +94,7 @@ class Moves:
     def _abandon(self, group: GroupId) -> None:
         if (moving := self.under_way.pop(group, None)) is not None:
             self._abandoned.append(moving.move)
+            self.given_up += 1
 
     def _tell_abandoned(self, term: Term) -> list[Order]:
         made: list[Order] = []

@@ -221,6 +221,7 @@ class Placement:
         made: list[Order] = [Send(self.workforce.peer(worker), Release(self.term, foreign))] if foreign.size else []
         missing = np.setdiff1d(self.groups_of(worker), mine)
         again = missing[~np.isin(self.phase[missing], (Phase.ASKED, Phase.STOPPED))]
+        self.handovers.taken_back(again[self.phase[again] == Phase.SERVED].tolist())
         self.phase[again] = Phase.UNKNOWN
         moves = {GroupId(int(group)): worker for group in again}
         join = [] if worker in self.map.workers else [worker]

@@ -45,6 +45,8 @@ class Meter:
         """Since the worker began, for whoever looks; rows that are joined again after a loss count again."""
         self.last: LoadReport | None = None
         """The last report."""
+        self.oldest_ns: int | None = None
+        """And the smallest time of a row in the windows then; None: there was none, or it is not known."""
 
     def begin(self, now_ns: int) -> None:
         """A worker starts, with nothing to join."""
@@ -118,6 +120,6 @@ class Meter:
             comm_s=self._comm_ns / 1e9,
             comparisons=self._comparisons,
         )
-        self._since_ns, self._cpu_ns, self.last = now_ns, state.cpu_ns, made
+        self._since_ns, self._cpu_ns, self.last, self.oldest_ns = now_ns, state.cpu_ns, made, state.oldest_ns
         self._reset()
         return made

@@ -169,6 +169,10 @@ class Serving:
             self._counted = (state, int(backlog.bytes_after(self._place.sent)[going].sum()))
         return self._counted[1]
 
+    def unsent_rows(self, backlog: Backlog) -> int:
+        """Rows in all mini-buffers, for whoever looks."""
+        return backlog.rows_after(np.where(self._place.stopped, backlog.last, self._place.sent))
+
     def fill(self, worker: WorkerId, backlog: Backlog, changes: tuple[SpecChange, ...]) -> list[Order]:
         """The worker's messages, as long as it has credit."""
         made: list[Order] = []

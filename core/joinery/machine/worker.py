@@ -112,11 +112,11 @@ class WorkerMachine:
             case facts.TableWanted() | facts.TableRead():
                 return self.deferred.handle(fact, now_ns)
             case facts.IncrementsTaken():
-                return self.checkpointing.taken(fact.increments, self.versions)
+                return self.checkpointing.taken(fact.increments, self.versions, now_ns)
             case facts.BlocksWritten():
-                return self.checkpointing.blocks_written(fact.number, self.versions)
+                return self.checkpointing.blocks_written(fact.number, self.versions, now_ns)
             case facts.HeadsWritten():
-                return self._heads_written(fact)
+                return self._heads_written(fact, now_ns)
             case facts.StateMeasured():
                 self.deferred.waiting_rows = fact.waiting_rows
                 return self._to_gateway(messages.Load(self.meter.report(fact, now_ns)))
@@ -149,7 +149,7 @@ class WorkerMachine:
             made += self.meter.measure()
         if now_ns >= self._checkpoint_at:
             self._checkpoint_at = now_ns + self.spec.checkpoint.interval
-            made += self.checkpointing.begin(self._groups_here(), self.versions)
+            made += self.checkpointing.begin(self._groups_here(), self.versions, now_ns)
         made += self.deferred.look(now_ns)
         wishes = (now_ns + self._heartbeat_ns, self._checkpoint_at, self._report_at, self.deferred.next_ns)
         return [*made, orders.WakeAt(min(wishes))]
@@ -222,7 +222,7 @@ class WorkerMachine:
                 return self._trim(message)
             case messages.CheckpointNow():
                 here = [group for group in groups if self.here[group]]
-                return self.checkpointing.now(here, self.versions, whole=message.whole)
+                return self.checkpointing.now(here, self.versions, now_ns, whole=message.whole)
             case messages.Preload():
                 return self.loading.preload([group for group in groups if not self.versions[group]])
 
@@ -378,8 +378,8 @@ class WorkerMachine:
 
     # --- checkpoints
 
-    def _heads_written(self, fact: facts.HeadsWritten) -> list[Order]:
-        stale, made = self.checkpointing.heads_written(fact, self.versions)
+    def _heads_written(self, fact: facts.HeadsWritten, now_ns: int) -> list[Order]:
+        stale, made = self.checkpointing.heads_written(fact, self.versions, now_ns)
         return self._leave(stale) + made
 
     def _trim(self, message: messages.Trim) -> list[Order]:

@@ -42,6 +42,8 @@ class Hand:
     was_held_back: bool = False
     """Whether it had no credit when it should have been served, since the last report."""
     report: LoadReport | None = None
+    before: LoadReport | None = None
+    """The last one of the connection before."""
     joined_bytes: int = 0
     """Of messages that were joined since its last report."""
     reported_bytes: int = 0
@@ -82,7 +84,7 @@ class Workforce:
         self.retired.pop(message.worker, None)
         self.hands[message.worker] = Hand(
             peer, message.instance, now_ns, True, message.buffered_bytes, message.buffered_messages, former=former,
-            older=message.buffered_messages,
+            older=message.buffered_messages, before=(known.report or known.before) if known else None,
         )  # fmt: skip
         return True
 

@@ -104,13 +104,22 @@ def rebook(
 
 @njit(cache=True, nogil=True)
 def count_groups(
-    block_rows: int, top: int, meta: I64Array, groups: NDArray[np.uint16], fill: NDArray[np.int32], counts: I64Array
-) -> None:
-    """Add how many living rows each group has."""
+    closed: I64Array, block_rows: int, top: int, meta: I64Array, clocks: I64Array, lanes: int, lane: int,
+    groups: NDArray[np.uint16], fill: NDArray[np.int32], counts: I64Array,
+) -> np.int64:  # fmt: skip
+    """Add how many living rows each group has.
+
+    Returns the smallest time of those that have not closed by their group's clock, 2**63 - 1 if there is none.
+    """
+    oldest = np.int64(2**63 - 1)
     for block in range(top):
         for row in range(block * block_rows, block * block_rows + fill[block]):
-            if meta[4 * row + 1] != DEAD:
+            time = meta[4 * row + 1]
+            if time != DEAD:
                 counts[groups[row]] += 1
+                if time < oldest and clocks[lanes * row + lane] >= closed[groups[row]]:
+                    oldest = time
+    return oldest
 
 
 @njit(cache=True, nogil=True)

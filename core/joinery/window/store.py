@@ -188,9 +188,13 @@ class RowStore:
         return int(scanning.count_living(before, self.block_rows, self.touched_blocks, self.meta, *self._clock_source(),
                                          self.fill))  # fmt: skip
 
-    def count_groups(self, counts: I64Array) -> None:
-        """Add how many living rows each group has."""
-        scanning.count_groups(self.block_rows, self.touched_blocks, self.meta, self.groups, self.fill, counts)
+    def count_groups(self, counts: I64Array, closed: I64Array) -> int:
+        """Add how many living rows each group has; the time of the oldest that has not closed, FOREVER: none.
+
+        Those that have (their clock is below their group's `closed`) are there only until their block goes.
+        """
+        return int(scanning.count_groups(closed, self.block_rows, self.touched_blocks, self.meta,
+                                         *self._clock_source(), self.groups, self.fill, counts))  # fmt: skip
 
     def rows_of(self, wanted: NDArray[np.bool_], after: I64Array) -> I64Array:
         """Living rows of these groups whose serial number is above their group's entry in `after`."""

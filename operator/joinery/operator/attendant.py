@@ -16,6 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from joinery.adapters.settings import CANNOT_RUN
 from joinery.machine.messages import EventKind
 from joinery.model.spec import JoinQuery
+from joinery.model.words import counted
 from joinery.operator.attendance import Attendance
 from joinery.operator.authority import Signer
 from joinery.operator.children import GATEWAY_PORT, accepted_of, is_owned
@@ -223,7 +224,7 @@ class Attendant:
             grows = replicas >= (self._seen.replicas or 0)
             self._seen = replace(self._seen, replicas=replicas)
             reason = Reason.SCALED_UP if grows else Reason.SCALED_DOWN
-            said.append(Say(reason, f"{replicas} workers, because {because}"))
+            said.append(Say(reason, f"{counted(replicas, 'worker')}, because {because}"))
         if attended.has_ended and not self._seen.has_ended:
             self._seen = replace(self._seen, has_ended=True)
             said.append(Say(Reason.FINISHED, ENDED))
@@ -240,7 +241,7 @@ class Attendant:
             Say(
                 Reason.PARTITION_GROUP_MIGRATED,
                 f"pg={move.group} {move.source}->{move.target} bytes={move.nbytes} "
-                f"pause={round((move.pause_ns or 0) / 1e6)}ms{'' if move.is_planned else ' (its owner was lost)'}",
+                f"pause={round((move.pause_ns or 0) / 1e6)}ms{f' ({move.why})' if move.why else ''}",
             )
             for move in view.moves[-moves:]
             if moves > 0
@@ -304,7 +305,7 @@ class Attendant:
             self._seen = replace(seen, replicas=replicas)
         else:  # workers leave drained, and only their gateway can see to that
             self._wish = (replicas, until_ns)
-        text = f"{replicas} workers, as a person asked"
+        text = f"{counted(replicas, 'worker')}, as a person asked"
         held = f"; the β-rule decides nothing for {self._settings.hold_s:g} s" if is_auto else ""
         return [Say(Reason.MANUAL_SCALE_HELD, text + held)]
 

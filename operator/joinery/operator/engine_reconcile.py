@@ -14,6 +14,7 @@ from typing import Any, Final
 from joinery.join.fitness import check
 from joinery.model.errors import BadSpec
 from joinery.model.spec import JoinQuery
+from joinery.model.words import counted
 from joinery.operator.children import Parent
 from joinery.operator.engine_children import engine_children_of
 from joinery.operator.events import Reason
@@ -116,7 +117,8 @@ def _followed(wanted: Wanted, seen: EngineSeen, driver: Driver, complaint: str |
 
 def _finished(wanted: Wanted, seen: EngineSeen, words: Mapping[str, Any], now_ns: int) -> EngineOutcome:
     rows, late, results = words["rows"], words["late"], int(words["results"])
-    text = f"{sum(rows.values())} rows were joined: {results} results in {float(words['seconds']):.1f} s"
+    joined = counted(sum(rows.values()), "row was joined", "rows were joined")
+    text = f"{joined}: {counted(results, 'result')} in {float(words['seconds']):.1f} s"
     made = _status(wanted, seen, "Finished", now_ns, Ready=(False, "Ended", text))
     streams = [{"name": name, "rows": int(rows[name]), "late": int(late[name])} for name in rows]
     made |= {"results": results, "late": sum(int(one["late"]) for one in streams), "streams": streams}

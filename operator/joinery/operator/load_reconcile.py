@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from joinery.model.errors import BadSpec, Complaint
 from joinery.model.spec import JoinQuery
 from joinery.model.spec_load import LoadTestSpec
+from joinery.model.words import counted
 from joinery.operator.events import Reason
 from joinery.operator.load_children import LoadParent, load_children_of
 from joinery.operator.reconcile import Apply, Say, Wanted, mark_of
@@ -112,7 +113,7 @@ def _started(
     applies = tuple(
         Apply((one["kind"], one["metadata"]["name"]), one, mark_of(one)) for one in load_children_of(parent, settings)
     )
-    text = f"{parent.executors} executors for {parent.tasks} producers"
+    text = f"{counted(parent.executors, 'executor')} for {counted(parent.tasks, 'producer')}"
     made = _status(wanted, seen, "Starting", now_ns, Running=(False, "Starting", text))
     made |= {"startedAt": stamp(now_ns), "producers": parent.tasks, "rowsBefore": _rows(load, seen)}
     return LoadOutcome(status=made, applies=applies, said=(Say(Reason.LOAD_STARTED, text),))

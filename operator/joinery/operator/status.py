@@ -14,6 +14,7 @@ from joinery.machine.messages import MoveView, Overview, StreamView, WorkerView
 from joinery.model.quantities import format_duration
 from joinery.model.spec import JoinQuery
 from joinery.model.time import DEAD, FOREVER
+from joinery.model.words import counted
 from joinery.operator.children import selector_of
 
 MOVES_SHOWN: Final = 10
@@ -120,7 +121,7 @@ def conditions_of(
 def _truths(picture: Picture) -> dict[str, Truth]:
     ready, wanted = picture.ready.get("worker", 0), picture.desired
     is_ready = _is_ready(picture)
-    workers = f"{ready} of {wanted} workers are ready"
+    workers = f"{ready} of {counted(wanted, 'worker is ready', 'workers are ready')}"
     made: dict[str, Truth] = {
         "Ready": (is_ready, "Serving", "rows are taken and joined")
         if is_ready
@@ -145,7 +146,8 @@ def _truths(picture: Picture) -> dict[str, Truth]:
         made["Balanced"] = (
             moving == 0 and picture.view.n_sup == 0,
             "MigrationInProgress" if moving else "Overloaded" if picture.view.n_sup else "NoSuppliers",
-            f"{picture.view.n_sup} suppliers, {picture.view.n_con} consumers, {moving} groups on their way",
+            f"{counted(picture.view.n_sup, 'supplier')}, {counted(picture.view.n_con, 'consumer')}, "
+            + counted(moving, "group on its way", "groups on their way"),
         )
     if isinstance(picture.decision, Keep):
         limits = [one for one in picture.decision.blocked_by if one in ("max", "min")]

@@ -111,7 +111,7 @@ def test_a_gateway_tells_its_term_who_comes_and_what_is_decided_and_nothing_per_
     assert [
         ("Opened", "the log is open: 0 records, 0 of them read again", 1),
         ("WorkerJoined", "worker-0 is here", 1),
-        ("Decided", "decided: 1 more: 1 suppliers > 0.5 x 0 consumers", 1),
+        ("Decided", "decided: 1 more: 1 supplier > 0.5 x 0 consumers", 1),
     ] == told
 
 

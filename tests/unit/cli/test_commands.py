@@ -99,7 +99,7 @@ def begun(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("word", "code", "said"),
-    [("version", 0, "joinery 0."), ("--help", 0, "Where is record n?"), ("verson", 2, "Did you mean 'version'?")],
+    [("version", 0, "joinery 0."), ("--help", 0, "Where is record n?"), ("verson", 2, "did you mean 'version'?")],
 )
 def test_a_command_that_needs_little_loads_little(word: str, code: int, said: str) -> None:
     done = begun(word)

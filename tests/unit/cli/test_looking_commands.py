@@ -54,7 +54,7 @@ def test_top_shows_streams_workers_watermarks_and_the_last_decision() -> None:
     assert "stream b: 7 rows, 0/s, ended" in text
     assert "records: 40, not committed 7" in text
     assert "last checkpoint 2.0 s ago" in text
-    assert "degree 1 (1 to 5), 1 suppliers, 0 consumers, β 0.5, rule guarded" in text
+    assert "degree 1 (1 to 5), 1 supplier, 0 consumers, β 0.5, rule guarded" in text
     assert looked().decisions[-1].words() in text
 
 
@@ -136,8 +136,8 @@ def test_explain_tells_the_last_decisions_of_a_recorded_run_with_their_inputs(tm
     assert "rule guarded: β 0.5, Th_sup 0.5, Th_con 0.01, S_low 1, 1 to 5 workers, t_r 1.0 s" in lines[0]
     assert told[-1].words() in lines[-3]
     assert "1 of 1 ready, 0 suppliers, 1 consumer, busy 0.50, memory 0.00: worker-0 consumer f 0 u 0.5" in lines[-2]
-    assert "1 workers since" in lines[-1]
-    assert any("1 more: 1 suppliers > 0.5 x 0 consumers" in line for line in lines)
+    assert "1 worker since" in lines[-1]
+    assert any("1 more: 1 supplier > 0.5 x 0 consumers" in line for line in lines)
 
 
 def test_explain_tells_what_another_setting_would_have_done(tmp_path: Path) -> None:

@@ -108,11 +108,11 @@ def test_the_live_delay_is_that_of_the_newest_results(progress: Progress) -> Non
 
 def test_changes_of_the_degree_and_moves_are_news_once(progress: Progress) -> None:
     progress.saw(view(0, 1))
-    progress.decided("1 suppliers > 0.5 x 0 consumers")
+    progress.decided("1 supplier > 0.5 x 0 consumers")
     progress.saw(view(1, 2, moves=(move(1, 10), move(2, 30)), moves_done=2))
     progress.saw(view(2, 2, moves=(move(1, 10), move(2, 30)), moves_done=2))
     assert [
-        "1 → 2 workers: 1 suppliers > 0.5 x 0 consumers", "2 groups moved, paused median 20 ms, longest 30 ms",
+        "1 → 2 workers: 1 supplier > 0.5 x 0 consumers", "2 groups moved, paused median 20 ms, longest 30 ms",
     ] == progress.news()  # fmt: skip
     assert [] == progress.news()
 

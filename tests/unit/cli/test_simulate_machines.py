@@ -43,7 +43,7 @@ def test_the_machines_tell_their_decisions_delays_and_results_and_write_them_dow
     code, text, _ = run(str(file), *words, "--json", str(out), "--plot", str(picture))
     assert 0 == code
     assert "query.yaml: 16 s simulated, rule paper, hash join, t_d 0.2 s, t_r 1 s" in text
-    assert "1 suppliers > 0.25 x 0 consumers" in text
+    assert "1 supplier > 0.25 x 0 consumers" in text
     assert "delay: mean" in text
     assert "all committed after" in text
     told = json.loads(out.read_text())

@@ -55,8 +55,11 @@ def test_outside_its_bounds_the_degree_returns_into_them(degree: int, kind: type
 
 
 def test_a_decision_says_why() -> None:
-    because = [decide_degree(counts(*numbers), RULE).because for numbers in ((2, 3), (0, 2), (1, 2))]
-    assert ["2 suppliers > 0.5 x 3 consumers", "0 suppliers < 1", "1 <= 1 suppliers <= 0.5 x 2 consumers"] == because
+    because = [decide_degree(counts(*numbers), RULE).because for numbers in ((2, 3), (0, 2), (1, 2), (1, 1))]
+    assert [
+        "2 suppliers > 0.5 x 3 consumers", "0 suppliers < 1", "1 <= 1 supplier <= 0.5 x 2 consumers",
+        "1 supplier > 0.5 x 1 consumer",
+    ] == because  # fmt: skip
 
 
 def test_a_decision_can_be_replayed_from_its_inputs() -> None:

@@ -36,6 +36,11 @@ def test_all_groups_of_the_leaving_go_heaviest_first_to_who_is_then_the_lightest
     assert "drain of c: 3 of 3 groups move" == plan.because
 
 
+def test_a_plan_for_one_group_says_so_in_the_singular() -> None:
+    plan = plan_drain(cluster((report("a"), NEU), (report("c", group(1, 10)), NEU)), [C])
+    assert "drain of c: 1 of 1 group moves" == plan.because
+
+
 def test_in_an_idle_cluster_the_numbers_of_groups_are_evened_out() -> None:
     load = cluster(
         (report("a", *(group(n, 0) for n in range(6)), u=0.0), NEU),
@@ -97,7 +102,7 @@ def test_the_groups_of_a_lost_worker_are_spread_by_its_last_report() -> None:
     )
     plan = plan_spread(load, [C], pmap)
     assert {2: "a", 1: "b", 0: "a"} == targets(plan)
-    assert "loss of c: 3 of 3 groups are given to others" == plan.because
+    assert "loss of c: 3 of 3 groups go to others" == plan.because
 
 
 def test_unknown_groups_of_a_lost_worker_count_as_the_mean() -> None:

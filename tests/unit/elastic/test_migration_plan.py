@@ -201,7 +201,7 @@ def test_a_plan_can_be_made_again_from_its_inputs_and_seed(planner) -> None:
 
 
 def test_a_plan_says_why() -> None:
-    assert "1 suppliers, 1 consumers: 4 groups move" == plan_guarded(two_workers(*ten()), seed=0).because
+    assert "1 supplier, 1 consumer: 4 groups move" == plan_guarded(two_workers(*ten()), seed=0).because
 
 
 def test_a_group_cannot_move_twice_or_to_its_own_worker() -> None:

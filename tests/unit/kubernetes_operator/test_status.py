@@ -56,6 +56,18 @@ def test_it_is_ready_when_rows_are_taken_and_joined() -> None:
     assert "False" == truths(status_of(replace(RUNNING, ready={"gateway": 1, "collector": 1}), {}))["Ready"]
 
 
+def test_conditions_count_in_words_of_the_right_number() -> None:
+    def texts(picture: Picture) -> list[str]:
+        told = {one["type"]: one["message"] for one in status_of(picture, {})["conditions"]}
+        return [told["WorkersAvailable"], told["Balanced"]]
+
+    assert ["2 of 2 workers are ready", "1 supplier, 2 consumers, 0 groups on their way"] == texts(RUNNING)
+    one = replace(
+        RUNNING, desired=1, ready={**ALL, "worker": 1}, view=replace(VIEW, n_sup=2, n_con=1, under_way=(MOVE,))
+    )
+    assert ["1 of 1 worker is ready", "2 suppliers, 1 consumer, 1 group on its way"] == texts(one)
+
+
 def test_a_complaint_is_in_the_stalled_condition() -> None:
     status = status_of(replace(RUNNING, stalled="spec.partitions: found 7"), {})
     found = next(one for one in status["conditions"] if one["type"] == "Stalled")
@@ -91,7 +103,7 @@ def test_a_decision_is_told_with_its_inputs() -> None:
     inputs = DegreeInputs(
         rule=BetaRule(), degree=2, ready=2, n_sup=2, n_con=1, busy=1.5, memory=0.1, back_pressure=False
     )
-    grow = decision_status(Grow(by=1, because="2 suppliers > 0.5 x 1 consumers", inputs=inputs))
+    grow = decision_status(Grow(by=1, because="2 suppliers > 0.5 x 1 consumer", inputs=inputs))
     assert {"nSup": 2, "nCon": 1, "beta": 0.5, "busy": 1.5, "action": "Grow", "blockedBy": ""} == {
         key: value for key, value in grow.items() if key != "because"
     }

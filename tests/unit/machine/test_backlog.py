@@ -70,6 +70,13 @@ def test_a_batch_without_rows_is_empty() -> None:
     assert () == one_each(0, 0).batch(vector(1), vector(-1), RecordNo(1))
 
 
+def test_rows_after_a_place_of_each_group_are_counted() -> None:
+    log = one_each(0, 1, 0, 3, 0)
+    log.drop(RecordNo(0))
+    assert [4, 2, 0] == [log.rows_after(vector(*after)) for after in ((0, 0, 0, 0), (2, 1, -1, 2), (4, 4, 4, 4))]
+    assert 0 == Backlog(GROUPS, RecordNo(7)).rows_after(vector(6, 6, 6, 6))
+
+
 def by_hand(records: list[list[TupleBatch]], groups: I64Array, after: I64Array, upto: int) -> list[tuple[int, ...]]:
     """(stream, group, record, place) of the wanted rows, sorted: the order that a batch must have."""
     start = dict(zip(groups.tolist(), after.tolist(), strict=True))

@@ -22,23 +22,23 @@ class Desk:
     """All groups are here under version 1."""
 
     def __init__(self) -> None:
-        self.checkpointing = Checkpointing(spec_of())
+        self.checkpointing, self.now_ns = Checkpointing(spec_of()), 0
         self.versions = np.ones(4, np.int64)
 
     def begin(self, *groups: GroupId) -> list[Order]:
-        return self.checkpointing.begin(list(groups), self.versions)
+        return self.checkpointing.begin(list(groups), self.versions, self.now_ns)
 
     def now(self, *groups: GroupId) -> list[Order]:
-        return self.checkpointing.now(list(groups), self.versions)
+        return self.checkpointing.now(list(groups), self.versions, self.now_ns)
 
     def taken(self, *increments: Increment) -> list[Order]:
-        return self.checkpointing.taken(increments, self.versions)
+        return self.checkpointing.taken(increments, self.versions, self.now_ns)
 
     def blocks(self, number: int = 1) -> list[Order]:
-        return self.checkpointing.blocks_written(number, self.versions)
+        return self.checkpointing.blocks_written(number, self.versions, self.now_ns)
 
     def heads(self, number: int = 1, refused: tuple[GroupId, ...] = ()) -> tuple[list[GroupId], list[Order]]:
-        return self.checkpointing.heads_written(HeadsWritten(number, refused), self.versions)
+        return self.checkpointing.heads_written(HeadsWritten(number, refused), self.versions, self.now_ns)
 
     def whole(self, number: int, *increments: Increment) -> list[Order]:
         """A checkpoint from its begin to its end."""
@@ -62,6 +62,31 @@ def told(made: list[Order]) -> list[tuple[str, list[int], list[int], list[int]]]
 
 def test_a_checkpoint_begins_with_the_increments(desk: Desk) -> None:
     assert [TakeIncrements((G0, G1))] == desk.begin(G0, G1)
+
+
+def test_what_a_checkpoint_took_is_counted_if_something_was_written(desk: Desk) -> None:
+    desk.now_ns = 100
+    desk.begin(G0)
+    desk.now(G1)  # waits for the end of the first, and begins then
+    desk.taken(increment(0, 4, None))
+    desk.blocks()
+    desk.now_ns = 107
+    desk.heads()
+    durations = desk.checkpointing.durations
+    assert (1, 7) == (durations.rows, durations.total_ns)
+    desk.now_ns = 120
+    desk.taken(increment(1, 4, None))
+    desk.blocks(2)
+    desk.heads(2)
+    durations = desk.checkpointing.durations
+    assert (2, 7 + 13) == (durations.rows, durations.total_ns)
+    desk.begin(G0)
+    desk.taken()  # nothing was new
+    desk.begin(G0)
+    desk.taken(increment(0, 5, 4))
+    desk.blocks(3)
+    desk.heads(3, refused=(G0,))  # it is another's by now
+    assert 2 == desk.checkpointing.durations.rows
 
 
 def test_blocks_are_written_before_heads(desk: Desk) -> None:

@@ -319,11 +319,14 @@ def test_a_stopped_group_gets_nothing_and_the_others_go_on(driver: test_gateway.
     made = driver.durable() + driver.tick(1_000_000)
     served = {group for _, message in sent(made, messages.Exchange) for group in plainly(message.groups)}
     assert ({0, 1, 3}, False) == (served, driver.machine.serving.has_unsent(driver.machine.backlog))
+    came = driver.machine.backlog.rows_of(2, RecordNo(2))
+    assert (True, 0) == (came > 0, driver.machine.serving.unsent_rows(driver.machine.backlog))
     driver.checkpoint(PEER0, 3, 0, 1)
     driver.checkpoint(Peer("worker-1/2"), 3, 3, version=2)
     (trim,) = of(driver.commit(3, (0, 1, 3)), orders.TrimLog)
     assert 4 == trim.keep_from
-    assert "rows that came for it after record 2 are not joined" in (driver.machine.losses.text or "")
+    assert (1, came) == (driver.machine.losses.groups, driver.machine.losses.rows)
+    assert f"{came} rows that came for it after record 2 are not joined" in (driver.machine.losses.text or "")
     assert ", and 0 rows that" not in (driver.machine.losses.text or "")
 
 

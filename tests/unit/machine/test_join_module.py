@@ -180,6 +180,19 @@ def test_memory_is_divided_over_the_groups_by_their_rows() -> None:
     assert (True, 3) == (bench.measure().bytes_held > 0, round(measured[GroupId(0)] / measured[GroupId(1)]))
 
 
+def test_the_oldest_row_of_all_windows_is_told_until_it_expires() -> None:
+    bench = Bench().restore(0, 1)
+    assert None is bench.measure().oldest_ns
+    bench.join(exchange([0, 1], -1, 0, rows(0, 30, 90), rows(1, 20, group=1), marks=(30, 20)))
+    assert 20 == bench.measure().oldest_ns
+    bench.drop(1)
+    assert 30 == bench.measure().oldest_ns
+    bench.join(exchange([0], 0, 1, marks=(140, 140)))  # past 30 + 100
+    assert 90 == bench.measure().oldest_ns
+    bench.join(exchange([0], 1, 2, marks=(140, 191)))
+    assert None is bench.measure().oldest_ns
+
+
 # --- increments
 
 

@@ -58,7 +58,7 @@ def test_the_dashboard_of_a_gateway_shows_the_operators_words(driver: Driver) ->
     driver.say(OPERATOR, decided(8 * SECOND, occupancy=0.2))
     frame = Film("orders", "gateway").add(sight_of(driver.machine, 9 * SECOND))
     assert "keep 1: 0 suppliers < 1 (held back by min)" == frame["decision"]
-    assert {"at": 6.0, "text": "1 more: 1 suppliers > 0.5 x 0 consumers"} == frame["change"]
+    assert {"at": 6.0, "text": "1 more: 1 supplier > 0.5 x 0 consumers"} == frame["change"]
 
 
 def test_a_look_changes_nothing(driver: Driver) -> None:
@@ -76,11 +76,11 @@ def test_the_newest_decisions_are_kept(driver: Driver) -> None:
 
 def test_a_decision_in_words() -> None:
     told = decided()
-    assert (1, "1 more: 1 suppliers > 0.5 x 0 consumers") == (told.load.degree, told.words())
+    assert (1, "1 more: 1 supplier > 0.5 x 0 consumers") == (told.load.degree, told.words())
     assert () == told.load.reports[0].groups
     load = classify_all([LoadReport(worker=W0, occupancy=0.9, busy=0.5)], Thresholds.paper(), degree=1)
     kept = Decided.of(0, load, decide_degree(load, BetaRule(max_degree=1)))
-    assert "keep 1: 1 suppliers > 0.5 x 0 consumers (held back by max)" == kept.words()
+    assert "keep 1: 1 supplier > 0.5 x 0 consumers (held back by max)" == kept.words()
 
 
 def test_a_record_is_followed_from_station_to_station(driver: Driver) -> None:

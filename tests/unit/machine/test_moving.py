@@ -198,11 +198,14 @@ def test_a_move_is_given_up_when_a_side_goes_away(moves: Moves, gone: WorkerId) 
     assert () == moves.in_flight
 
 
-def test_a_move_that_waits_is_given_up_too(place: Placement) -> None:
+def test_a_move_that_waits_is_given_up_too_but_only_those_that_began_are_counted(place: Placement) -> None:
     moves = begun(Moves(place, max_parallel=1), 0)
     moves.start((move(1, target=W2),), TERM)
     moves.give_up(W2)
+    assert 0 == moves.given_up
     moves.forget(vector(0))
+    moves.forget(vector(0))
+    assert 1 == moves.given_up
     assert ([("worker-1", [0])], ()) == (told(moves.advance(TERM), Release), moves.in_flight)
 
 

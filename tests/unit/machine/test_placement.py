@@ -361,3 +361,12 @@ def test_after_a_restart_an_owner_without_its_groups_gets_a_new_term(place: Plac
     found = again(place)
     (write,) = of(found.hello(W1, holdings(), now_ns=0)[1], WriteMap)
     assert (Term(2), [1, 1, 2, 2]) == (write.term, write.map["terms"])
+
+
+@pytest.mark.parametrize(("served", "moves"), [(True, [2, 3]), (False, [])])
+def test_only_groups_that_an_owner_had_are_taken_back_by_it(served: bool, moves: list[int]) -> None:
+    place = placed("worker-0", "worker-1", served=served)
+    place.phase[:] = Phase.SERVED if served else Phase.ASSIGNED  # what never came is assigned again, and moves nowhere
+    place.hello(W1, holdings(), now_ns=0)
+    place.written(MapVersion(2), now_ns=0)
+    assert moves == sorted(place.handovers.changing)

@@ -32,6 +32,12 @@ def test_work_is_counted_until_the_report_and_then_anew(meter: Meter) -> None:
     assert (0, 0.0, 0.007, 2.0) == (second.comparisons, second.busy, second.cpu_s, second.elapsed_s)
 
 
+def test_the_oldest_row_is_that_of_the_last_report(meter: Meter) -> None:
+    for oldest in (None, 5, None):
+        meter.report(StateMeasured(0, (), oldest_ns=oldest), SECOND)
+        assert oldest == meter.oldest_ns
+
+
 def test_idle_is_the_time_without_anything_to_join_also_across_reports(meter: Meter) -> None:
     meter.has_work(True, 100 * MS)
     meter.has_work(True, 200 * MS)

@@ -144,6 +144,36 @@ def test_a_worker_that_comes_back_as_another_instance_is_told(driver: Driver) ->
     assert [EventKind.WORKER_LOST, EventKind.WORKER_JOINED] == kinds(view)[-2:]
 
 
+def test_groups_that_a_killed_workers_successor_takes_back_are_shown_as_moves(driver: Driver) -> None:
+    parts = tuple(GroupLoad(group=GroupId(group), memory_bytes=100 + group) for group in (2, 3))
+    driver.say(PEER1, messages.Load(LoadReport(worker=WorkerId("worker-1"), occupancy=0, busy=0, groups=parts)))
+    driver.tell(facts.Disconnected(PEER1))
+    driver.say(PEER1, hello("worker-1", instance="another"))
+    driver.durable()
+    driver.answer()
+    driver.now += 25
+    driver.hold(PEER1, 2, 3, version=2)
+    view = seen(driver)
+    told = [(move.group, move.source, move.target, move.nbytes, move.is_planned, move.why) for move in view.moves]
+    why = "its worker was lost and came back"
+    assert [(group, "worker-1", "worker-1", 100 + group, False, why) for group in (2, 3)] == told
+    assert (2, ()) == (view.moves_done, view.under_way)
+
+
+def test_a_worker_that_only_connects_again_has_moved_nothing(driver: Driver) -> None:
+    driver.tell(facts.Disconnected(PEER1))
+    driver.say(PEER1, hello("worker-1", 2, 3))
+    assert (0, ()) == (seen(driver).moves_done, seen(driver).under_way)
+
+
+def test_results_that_are_made_again_by_their_owner_are_no_move(driver: Driver) -> None:
+    driver.say(PEER1, messages.ResultsLost(vector(2), vector(1)))
+    driver.durable()
+    driver.answer()
+    driver.hold(PEER1, 2, version=2)
+    assert (0, ()) == (seen(driver).moves_done, seen(driver).under_way)
+
+
 def test_windows_that_reach_the_memory_limit_are_told_and_their_end_too(driver: Driver) -> None:
     def report(nbytes: int) -> None:
         load = LoadReport(worker=WorkerId("worker-0"), occupancy=0, busy=0, memory_bytes=nbytes, memory_limit=100)

@@ -69,7 +69,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveView:
-    """A group that changes, or has changed, its owner."""
+    """A group that changes, or has changed, its owner; from a worker to itself if a new instance of it took it back."""
 
     group: GroupId
     source: WorkerId
@@ -81,6 +81,13 @@ class MoveView:
     begun_ns: int
     pause_ns: int | None = None
     """How long it was not served; None: it is still under way."""
+
+    @property
+    def why(self) -> str:
+        """Why it moved, if that was not planned."""
+        if self.is_planned:
+            return ""
+        return "its worker was lost and came back" if self.source == self.target else "its worker was lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

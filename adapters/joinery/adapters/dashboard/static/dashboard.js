@@ -133,7 +133,7 @@ function moves(frame) {
   setText($("moves-sum"), `${counted(frame.movesDone, "group")} moved, ${frame.underWay.length} under way${pause}.`);
   const rows = all.map((one) => node("tr", { "data-group": one.group }, node("td", {}, clock(one.at)), node("td", { class: "n" }, one.group), node("td", { title: `${one.from} → ${one.to}` }, `${brief(one.from)} → ${brief(one.to)}`),
     node("td", { class: "n" }, maybe(one.pause, duration)), node("td", { class: "n" }, size(one.bytes)),
-    node("td", {}, one.pause === null ? "under way" : one.planned ? "planned" : "its worker was lost")));
+    node("td", {}, one.pause === null ? "under way" : one.planned ? "planned" : one.from === one.to ? "its worker was lost and came back" : "its worker was lost")));
   table($("moves"), [["time"], ["group", "n"], ["from → to"], ["pause", "n"], ["window", "n"], ["why"]], rows, "none yet");
 }
 
